@@ -107,6 +107,17 @@ TEST_F(calls_on_pages, advice_changes_no_byte) {
   EXPECT_EQ(p_[bytes_ / 2], 'x');
 }
 
+TEST_F(calls_on_pages, a_huge_page_of_small_ones_has_their_bytes) {
+  constexpr std::size_t huge = std::size_t{2} << 20;
+  void* const wide = calls::map(2 * huge, true);
+  ASSERT_NE(wide, nullptr);
+  std::byte* const p = ashlar::align_up(wide, huge);
+  p[0] = p[huge / 2] = std::byte{1};
+  static_cast<void>(calls::collapse(p, huge));
+  EXPECT_TRUE(p[0] == std::byte{1} && p[huge / 2] == std::byte{1} && p[huge - 1] == std::byte{0});
+  EXPECT_TRUE(calls::unmap(wide, 2 * huge));
+}
+
 TEST_F(calls_on_pages, say_whether_there_is_memory) {
   EXPECT_TRUE(calls::is_mapped(p_, 1));
   EXPECT_TRUE(calls::is_mapped(p_ + bytes_ - 1, 1));

@@ -22,6 +22,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// whole, no memory is only reserved, and nothing but `unmap` gives memory back.
 struct portable_calls {
   static constexpr std::size_t least_part_bytes = 0;
+  static constexpr bool has_huge_pages = false;
 
   [[nodiscard]] static std::size_t page_bytes() noexcept { return 4096; }
 
@@ -72,6 +73,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// locked, since a purge would unlock it.
 struct system_calls {
   static constexpr std::size_t least_part_bytes = 0;
+  static constexpr bool has_huge_pages = false;
 
   /// On all processors that Windows runs on.
   [[nodiscard]] static std::size_t page_bytes() noexcept { return 4096; }
@@ -257,6 +259,11 @@ private:
 /// Each call returns whether it succeeded. Fresh memory is zero.
 struct system_calls {
   static constexpr std::size_t least_part_bytes = largest_page;  ///< of a mapping, that can be given back
+#if defined(MADV_HUGEPAGE)
+  static constexpr bool has_huge_pages = true;  ///< transparent ones, where the administrator lets them be
+#else
+  static constexpr bool has_huge_pages = false;
+#endif
 
   [[nodiscard]] static std::size_t page_bytes() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
@@ -305,6 +312,17 @@ struct system_calls {
   [[nodiscard]] static bool advise_huge([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if defined(MADV_HUGEPAGE)
     return memory_calls::advise(p, bytes, MADV_HUGEPAGE) == 0;
+#else
+    return false;
+#endif
+  }
+
+  /// Effects: makes the range huge pages now, with its contents; what was not resident is zero. Linux 6.1 and later;
+  /// refused where huge pages have run out, and on other systems.
+  [[nodiscard]] static bool collapse([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+    constexpr int to_huge_pages = 25;  // MADV_COLLAPSE, missing in older system headers
+    return memory_calls::advise(p, bytes, to_huge_pages) == 0;
 #else
     return false;
 #endif

@@ -40,6 +40,9 @@ struct populated : plain {
 struct huge {
   static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
 
+  /// Returns: whether pages are wished to be huge: a heap over them gives whole ones back.
+  [[nodiscard]] static constexpr bool wants_huge() noexcept { return true; }
+
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     const bool large = bytes >= huge_bytes;
@@ -66,6 +69,12 @@ void tell_grown(void* p, std::size_t from, std::size_t bytes) noexcept {
 /// 5.14 and later). The cost of all first touches moves into the allocation. On other systems: as `Fresh`.
 template <class Fresh>
 struct resident {
+  [[nodiscard]] static bool wants_huge() noexcept
+    requires requires { Fresh::wants_huge(); }
+  {
+    return Fresh::wants_huge();
+  }
+
   template <class Pages>
   static void* map(std::size_t bytes, std::size_t alignment) noexcept {
     void* const p = Fresh::template map<Pages>(bytes, alignment);
@@ -114,6 +123,7 @@ public:
 
   /// Effects: sets the wish for memory that is mapped from now on. Thread safety: any thread.
   static void set_wish(huge_pages wish) noexcept { wish_.store(wish); }
+  [[nodiscard]] static bool wants_huge() noexcept { return wish() == huge_pages::wanted; }
 
   /// Effects: makes blocks of up to `most_populated_bytes` resident when they are mapped from now on, or no longer, as
   /// by default. Thread safety: any thread.
@@ -145,13 +155,13 @@ public:
 private:
   template <class Pages>
   static void tell_wish(void* p, std::size_t from, std::size_t bytes) noexcept {
-    if (wish() == huge_pages::wanted) huge::grown<Pages>(p, from, bytes);
+    if (wants_huge()) huge::grown<Pages>(p, from, bytes);
     else refuse_if_wished<Pages>(p, bytes);
   }
 
   template <class Pages>
   static void* map_by_wish(std::size_t bytes, std::size_t alignment) noexcept {
-    if (wish() == huge_pages::wanted) return huge::map<Pages>(bytes, alignment);
+    if (wants_huge()) return huge::map<Pages>(bytes, alignment);
     void* const p = populated::map<Pages>(bytes, alignment);
     if (p != nullptr) refuse_if_wished<Pages>(p, bytes);
     return p;

@@ -322,9 +322,9 @@ protected:
   }
 
   [[nodiscard]] fresh_block take(std::size_t length) {
-    if (const fresh_block run = store_type::made_block(store.take(length), length); run.data != nullptr) return run;
+    if (const fresh_block run = store.made_block(store.take(length), length); run.data != nullptr) return run;
     EXPECT_TRUE(store.grow(length));
-    return store_type::made_block(store.take(length), length);
+    return store.made_block(store.take(length), length);
   }
 
   access_probe probe;

@@ -352,7 +352,7 @@ public:
     visited()->inspect(f, remotely());
   }
   std::size_t trim_remote(std::size_t retain_bytes = 0) noexcept {
-    return visited()->trim(retain_bytes, remotely(), [this] { sharing_.pause(); });
+    return visited()->trim(retain_bytes, remotely(), true, [this] { sharing_.pause(); });
   }
   void give_unused_remote() noexcept { visited()->give_unused(remotely()); }
   /// @}
@@ -589,7 +589,7 @@ private:
     if (!sharing_.try_enter()) return 0;
     const auto in = sharing_.adopt_lock();
     sharing_.drain_inbox(stores_);
-    return is_everything ? stores_.trim(0, sharing_.for_others()) : stores_.give_segment(sharing_.for_others());
+    return is_everything ? stores_.trim(0, sharing_.for_others(), false) : stores_.give_segment(sharing_.for_others());
   }
 
   Stores stores_;

@@ -278,10 +278,12 @@ public:
   }
 
   /// Effects: purges free memory down to `retain_bytes`, with `pause()` between segments: another thread may use the
-  /// heap meanwhile. Returns: bytes given back.
-  std::size_t trim(std::size_t retain_bytes, cached which = cached::included, function_ref<> pause = [] {}) noexcept {
+  /// heap meanwhile. `splits`: huge pages too, if all is to go. Returns: bytes given back.
+  std::size_t trim(
+      std::size_t retain_bytes, cached which = cached::included, bool splits = true,
+      function_ref<> pause = [] {}) noexcept {
     flush_caches(which);
-    return purge_.trim(retain_bytes, cache_, pause);
+    return purge_.trim(retain_bytes, cache_, splits, pause);
   }
 
   /// Returns: bytes that are free and may be resident, without the thread cache.

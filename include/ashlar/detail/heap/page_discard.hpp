@@ -34,6 +34,8 @@ struct page_discard {
   static constexpr bool lengthens = false;   ///< memory grows in place, as a rule: a part of it can be asked for first
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
+  [[nodiscard]] static constexpr bool are_huge() noexcept { return false; }  ///< pages, which are to stay whole
+  static void collapse(void*, std::size_t) noexcept {}
 };
 
 template <class Fresh, template <class> class Pages, class Calls>
@@ -51,12 +53,28 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
     basic_page_resource<Fresh, pages>{}.try_expand(p, n, n, n);
   };
 
+  static constexpr bool has_transparent = requires { requires Calls::has_huge_pages; };
+
   /// Effects: decommits whole pages: they stay usable, and are zero at their next touch. Returns: false if the system
   /// refuses, as it does for locked pages.
   [[nodiscard]] static bool discard([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
     const errno_scope<Calls> keep;
     if constexpr (is_possible) return Calls::discard(p, bytes);
     else return false;
+  }
+
+  /// Returns: whether a wish for huge pages is in effect: then memory goes back by `unit_bytes`, if it need not be
+  /// less.
+  [[nodiscard]] static ASHLAR_INLINE bool are_huge() noexcept {
+    if constexpr (has_guards) return false;  // which split them
+    else if constexpr (requires { Fresh::wants_huge(); }) return has_transparent && Fresh::wants_huge();
+    else return pages::least_part_bytes == unit_bytes;
+  }
+
+  /// Effects: makes pages one huge page again, with their contents, if the system does that.
+  static void collapse([[maybe_unused]] void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+    const errno_scope<Calls> keep;
+    if constexpr (requires { Calls::collapse(p, bytes); }) static_cast<void>(Calls::collapse(p, bytes));
   }
 
   /// Effects: makes whole pages accessible or not. Returns: false if the system refuses, as beyond its number of

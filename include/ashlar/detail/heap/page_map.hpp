@@ -18,6 +18,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 /// Bytes of a window, and of a segment. An extent starts at a window.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
+inline constexpr std::size_t unit_bytes = window_bytes / 2;  // a huge page
 
 /// An entry: a window that an extent covers. No window is at address 0, which marks an empty slot of the table.
 struct window {

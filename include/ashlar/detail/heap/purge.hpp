@@ -11,6 +11,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/heap_parts.hpp>
+#include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
@@ -197,12 +198,18 @@ private:
 /// drain it purge it too, so that a program which then sleeps holds little. With windows above a second it waits for
 /// them.
 ///
+/// Huge pages go back whole: a heap whose upstream wishes for them decommits the second half of a segment, or gives all
+/// of it, or nothing; `trim` to nothing alone splits them. While there is an excess, it moves free cells to their slabs
+/// and sorts these by the live bytes of their segments, once a MiB of frees or a 32nd of the heap: so the fullest
+/// segments serve, and the others become empty.
+///
 /// An upstream with a budget shares `retain_bytes` between all heaps over it. Each heap counts its memory there once
 /// per MiB of frees; so the total may exceed the budget by 1 MiB for each heap. Thread safety: none. Never allocates.
 template <resource Upstream>
 class purge {
   static constexpr bool has_budget = requires(Upstream& upstream) { upstream.get().budget(); };
   using share = std::conditional_t<has_budget, retention_share, own_retention>;
+  using pages = page_discard<Upstream>;
 
 public:
   constexpr purge(span_store<Upstream>& spans, small_store<Upstream>& cells, huge_store<Upstream>& huge,
@@ -239,6 +246,7 @@ public:
     if (is_left) flush_cells(cache);
     const shares have = now(cache);
     count_peak(have.live);
+    if (is_to_gather(have, arrived)) small_.gather();
     const std::size_t idle = arrivals_window_.excess(have.spare, have.most, arrived);
     const std::size_t excess = is_left || have.is_drained() ? have.too_much() : idle;
     if (excess == 0) return;
@@ -248,13 +256,14 @@ public:
     recount(cache);
   }
 
-  /// Effects: purges free memory down to `retain_bytes`, which slices get first. Returns: bytes given back.
-  /// Expects: free cells are in their bitmaps.
+  /// Effects: purges free memory down to `retain_bytes`, which slices get first; to nothing also parts of huge pages,
+  /// if it may split them. Returns: bytes given back. Expects: free cells are in their bitmaps.
   ASHLAR_INLINE_FOR_SIZE std::size_t
-  trim(std::size_t retain_bytes, const thread_cache& cache, function_ref<> pause = [] {}) noexcept {
+  trim(std::size_t retain_bytes, const thread_cache& cache, bool splits = true, function_ref<> pause = [] {}) noexcept {
     const std::size_t held = spans_.space().held_bytes();
-    std::size_t given = spans_.trim(retain_bytes, pause);
-    if (retain_bytes == 0) given += small_.discard_free_pages(pause);
+    splits = !pages::are_huge() || (splits && retain_bytes == 0);
+    std::size_t given = spans_.trim(retain_bytes, splits, pause);
+    if (splits && retain_bytes == 0) given += small_.discard_free_pages(pause);
     recount(cache);
     given += huge_.trim(retain_bytes - detail::min(retain_bytes, spans_.dirty_bytes()));
     return detail::max(given, held - detail::min(held, spans_.space().held_bytes()));  // heads of segments go too
@@ -284,7 +293,7 @@ public:
 
   /// Effects: forgets all counts. Expects: the segments and the cells are reset.
   void clear() noexcept {
-    refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = 0;
+    refaulted_bytes_ = lowest_ = freed_ = freed_since_ = segment_ = arrived_bytes_ = ungathered_ = 0;
     low_water_ = max_size;
     window_.clear(), arrivals_window_.clear(), peak_.clear();
     kept_.count(0, 0);
@@ -373,6 +382,7 @@ private:
   // Returns: whether a round begins; otherwise the next evaluation is set.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE bool begins_round(const shares& have, thread_cache& cache) noexcept {
     count_freed(have);
+    if (is_to_gather(have, waited_)) flush_cells(cache), small_.gather();
     lowest_ = detail::min(lowest_, have.spare + have.most);
     excess_ = window_.excess(have.spare, have.most, waited_);
     if (have.is_drained()) excess_ = have.too_much();
@@ -382,6 +392,13 @@ private:
     window_.begin_purge(excess_);
     if (have.is_drained() || cache.bytes() > excess_ / 4) flush_cells(cache);
     return true;
+  }
+
+  // Returns: whether free memory of huge pages is to be gathered, after `freed` bytes more.
+  [[nodiscard]] bool is_to_gather(const shares& have, std::size_t freed) noexcept {
+    if (!pages::are_huge() || have.spare <= have.most) return false;
+    ungathered_ += freed;
+    return ungathered_ >= detail::max(least_wait, have.all() / 32) && (ungathered_ = 0, true);
   }
 
   void flush_cells(thread_cache& cache) noexcept {
@@ -397,7 +414,7 @@ private:
   // Returns: whether the excess is more than the last round left behind. A round purges what was spare throughout its
   // window; memory freed meanwhile has its own window, the next one.
   [[nodiscard]] bool is_new(const shares& have) const noexcept {
-    if (freed_ / 4 >= have.all()) return true;
+    if (pages::are_huge() || freed_ / 4 >= have.all()) return true;  // of these any may have become free
     return window_.is_instant() ? have.spare > lowest_ + have.all() / 16 : excess_ > window_.stuck() + have.worth();
   }
 
@@ -474,6 +491,7 @@ private:
   std::size_t low_water_ = max_size;  // the least spare since the last decay
   std::size_t freed_since_ = 0;       // since the last decay
   std::size_t arrived_bytes_ = 0;     // freed by other threads since the last look at free slices
+  std::size_t ungathered_ = 0;        // freed since huge pages were gathered
   part next_ = part::none;            // of the current round
   std::size_t segment_ = 0;           // the next one to purge
   bool has_excess_ = false;           // at the last evaluation; slow calls look then too

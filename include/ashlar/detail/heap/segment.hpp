@@ -21,6 +21,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 inline constexpr std::size_t segment_bytes = window_bytes;
 inline constexpr std::size_t slices_per_segment = segment_bytes / slice_bytes;
+inline constexpr std::size_t slices_per_unit = unit_bytes / slice_bytes;
 
 /// One bit for each possible cell of a slice.
 using cell_bits = std::uint64_t[slice_bytes / size_classes::granule / 64];
@@ -103,7 +104,9 @@ struct segment {
     segment_owner* owner;  ///< any thread with a live block in the segment may read it
     std::uint32_t lane;    ///< of the owner: an index below `lanes`, by which freers of several owners look up theirs
     slice_mask fresh = 0;  ///< between two owners: slices unused since they came from the system
-    bool is_guarded = false;  ///< free slices and the last page of each span are inaccessible
+    bool is_guarded = false;       ///< free slices and the last page of each span are inaccessible
+    std::uint8_t split = 0;        ///< a bit for each huge page of which a part may have gone back
+    std::uint32_t live_bytes = 0;  ///< at the last sort
   };
 
   using live_cells = if_checked<detail::live_cells>;
@@ -168,8 +171,8 @@ struct segment {
   static void flip_live_by_other(void* p) noexcept { of(p)->live->flip_by_other(p); }
 
   /// Effects: makes the head of a segment without slabs in raw memory. Expects: `memory` is aligned to a segment.
-  static segment* format(void* memory, std::size_t index, std::size_t bytes, segment_owner* owner = nullptr,
-                         std::uint32_t lane = 0) noexcept {
+  ASHLAR_INLINE_FOR_SIZE static segment* format(void* memory, std::size_t index, std::size_t bytes,
+                                                segment_owner* owner = nullptr, std::uint32_t lane = 0) noexcept {
     auto* const made = static_cast<segment*>(memory);
     ::new (&made->head) header{index, bytes, owner, lane};
     made->set_class(0, slices_per_segment, size_classes::none);

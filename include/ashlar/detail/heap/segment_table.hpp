@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/bitmap.hpp>
 #include <ashlar/base/bits.hpp>
@@ -160,6 +161,29 @@ struct segment_slices {
   [[nodiscard]] ASHLAR_INLINE_FOR_SPEED std::size_t dirty() const noexcept { return count_bits(used()); }
   [[nodiscard]] bool is_unused() const noexcept { return free == all_of(home->head.bytes); }
 
+  /// Returns: as `used()`, of the second huge page, if all of it is free. The first one has the head.
+  [[nodiscard]] slice_mask idle_unit() const noexcept {
+    const slice_mask unit = ones(slices_per_unit, slices_per_unit);
+    return (unit & ~free) == 0 ? unit & used() : 0;
+  }
+
+  /// The live bytes of each huge page.
+  struct live_bytes {
+    std::uint32_t of[2];
+    [[nodiscard]] std::uint32_t sum() const noexcept { return of[0] + of[1]; }
+  };
+  /// Complexity: O(spans).
+  [[nodiscard]] live_bytes live() const {
+    live_bytes bytes = {};
+    for_each_span([&](segment& in, std::size_t first, std::size_t length) {
+      const span_header& span = in.record(first);
+      const bool is_block = span.size_class == size_classes::none;
+      bytes.of[first / slices_per_unit] +=
+          is_block ? static_cast<std::uint32_t>(length * slice_bytes) : (span.capacity - span.free) * span.cell_bytes;
+    });
+    return bytes;
+  }
+
   /// Returns: of possible starts the lowest at which a span has started before, or else the lowest.
   [[nodiscard]] std::size_t first_of(slice_mask starts) const noexcept {
     return first_bit((starts & started) != 0 ? starts & started : starts);
@@ -268,6 +292,20 @@ protected:
     spaces_[i] = spaces_[--count_];
     longest_[i] = longest_[count_];
     if (i != count_) spaces_[i].home->head.index = i;
+  }
+
+  /// Effects: sorts the segments by their live bytes, the most first. A comb sort, for its size.
+  ASHLAR_COLD void sort() noexcept {
+    for (std::size_t i = 0; i < count_; ++i) spaces_[i].home->head.live_bytes = spaces_[i].live().sum();
+    bool has_swapped = true;
+    for (std::size_t gap = count_; gap > 1 || has_swapped;) {
+      gap = detail::max<std::size_t>(1, gap * 3 / 4);
+      has_swapped = false;
+      for (std::size_t i = gap; i < count_; ++i)
+        if (spaces_[i - gap].home->head.live_bytes < spaces_[i].home->head.live_bytes)
+          spaces_[i] = std::exchange(spaces_[i - gap], spaces_[i]), has_swapped = true;
+    }
+    for (std::size_t i = 0; i < count_; ++i) spaces_[i].home->head.index = i, longest_[i] = most_slices;
   }
 
   /// Effects: forgets all segments and gives the tables back.

@@ -104,10 +104,12 @@ public:
     slab.free_when_dropped = static_cast<std::uint32_t>(free);
     slab.dropped_bytes = static_cast<std::uint32_t>(bytes);
   }
-  /// Effects: notes that these pages of the slab come into use again.
-  void use_again(span_header& slab) noexcept {
+  /// Effects: notes that these pages of the slab come into use again. Returns: whether there are any.
+  bool use_again(span_header& slab) noexcept {
+    if (slab.dropped_bytes == 0) return false;
     refetched_ += slab.dropped_bytes;
-    if (slab.dropped_bytes != 0) keep(slab, 0, 0);
+    keep(slab, 0, 0);
+    return true;
   }
 
 private:
@@ -126,6 +128,8 @@ private:
 /// Invariant: a slab is among the partial slabs of its class exactly while a bit is set.
 template <resource Upstream>
 class small_store {
+  using pages = page_discard<Upstream>;
+
 public:
   /// `heap`: named in reports.
   explicit constexpr small_store(span_store<Upstream>& spans, const void* heap = nullptr) noexcept
@@ -287,10 +291,11 @@ public:
     return given;
   }
 
-  /// As above, for the slabs of one segment. Unless `of_all`, skips a purged slab while three quarters of its live
-  /// cells at that time remain, since a page becomes free with its last cell.
+  /// As above, for the slabs of one segment. Unless `of_all`, huge pages stay whole, and it skips a purged slab while
+  /// three quarters of its live cells at that time remain, since a page becomes free with its last cell.
   ASHLAR_COLD std::size_t discard_free_pages(std::size_t segment_number, bool of_all = false) noexcept {
     std::size_t given = 0;
+    if (!of_all && pages::are_huge()) return 0;
     spans_.for_each_span_of(segment_number, [&](segment& home, std::size_t first, std::size_t) {
       span_header& slab = home.record(first);
       if (slab.size_class == size_classes::none) return;
@@ -298,6 +303,19 @@ public:
       if (of_all || slab.free_when_dropped == 0 || live * 4 <= were * 3) given += discard_free_pages_of(slab);
     });
     return given;
+  }
+
+  /// Effects: from now on spans and cells come from the segments with the most live bytes, and in these from the first
+  /// huge page, so that others become free. Complexity: O(slices), and a sort of the segments.
+  ASHLAR_COLD void gather() noexcept {
+    spans_.gather();
+    for (partial_slabs& each : partial_) each.slabs = nullptr;
+    for (std::size_t unit = 2 * spans_.segments(); unit-- != 0;)  // the last one added is the first in use
+      spans_.for_each_span_of(unit / 2, [&](segment& home, std::size_t first, std::size_t) {
+        span_header& slab = home.record(first);
+        const bool is_partial = slab.size_class != size_classes::none && slab.is_available;
+        if (is_partial && first / slices_per_unit == unit % 2) partial_[slab.size_class].add(slab);
+      });
   }
 
   /// Effects: forgets all slabs. Expects: the segments forget them too.
@@ -382,6 +400,7 @@ private:
     });
     const std::size_t before = slab.dropped_bytes;
     dropped_.keep(slab, slab.free, dropped);
+    segment::of(&slab)->head.split = 3;
     return dropped - detail::min(dropped, before);
   }
 
@@ -407,7 +426,7 @@ private:
     span_header& slab = at.take_batch(random_);
     if constexpr (is_random) *at.sizes = sizes_in(slab) + slab.index_of(at.batch.base);
     free_bytes_ -= count_bits(at.batch.mask) * slab.cell_bytes;
-    dropped_.use_again(slab);
+    if (dropped_.use_again(slab)) spans_.mend(*segment::of(&slab));
     if (slab.free == 0) at.remove(slab);
     return true;
   }
@@ -446,6 +465,7 @@ private:
     made_bytes_ += slab.length * slice_bytes;
     free_bytes_ += std::size_t{slab.free} * slab.cell_bytes;
     partial_[size_class].add(slab);
+    spans_.mend(*segment::of(memory));
   }
 
   // Effects: lists a slab that gained its first bit.

@@ -99,8 +99,10 @@ public:
   }
 
   /// Effects: makes a span of slices one block. Returns: the span.
-  static fresh_block made_block(fresh_block span, std::size_t length) noexcept {
-    if (span.data != nullptr) segment::of(span.data)->set_block(segment::slice_of(span.data), length);
+  fresh_block made_block(fresh_block span, std::size_t length) noexcept {
+    if (span.data == nullptr) return span;
+    segment::of(span.data)->set_block(segment::slice_of(span.data), length);
+    mend(*segment::of(span.data));
     return span;
   }
 
@@ -178,9 +180,9 @@ public:
   }
 
   /// Effects: decommits free slices, except `keep` bytes in the oldest segments, and gives empty segments back. Between
-  /// segments `pause()`, in which others may use the store.
+  /// segments `pause()`, in which others may use the store. `splits`: parts of huge pages go too.
   /// Returns: bytes that may have been resident and no longer are.
-  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t keep, function_ref<> pause = [] {}) noexcept {
+  ASHLAR_INLINE_FOR_SIZE std::size_t trim(std::size_t keep, bool splits = true, function_ref<> pause = [] {}) noexcept {
     join_spare();
     end_quarantine();
     std::size_t given = 0;
@@ -188,21 +190,32 @@ public:
     for (std::size_t i = count_; i-- != 0; pause(), i = detail::min(i, count_)) {
       const std::size_t bytes = spaces_[i].dirty() * slice_bytes;
       if (keep > most - detail::min(most, given + bytes)) continue;
-      given += pages::takes_back && spaces_[i].is_unused() ? remove_segment(i), bytes : discard(i);
+      given += pages::takes_back && spaces_[i].is_unused() ? remove_segment(i), bytes : discard(i, splits);
     }
     return given;
   }
 
   /// Effects: decommits `too_much` bytes of free slices, the youngest segment first. `gives_empty`: empty segments go
-  /// back too, with their heads; without it to an upstream that cannot decommit alone.
+  /// back too, with their heads; without it of huge pages, and to an upstream that cannot decommit, alone.
   ASHLAR_COLD void discard_some(std::size_t too_much, bool gives_empty = false) noexcept {
     join_spare();
     const std::size_t dirty = dirty_bytes();
     for (std::size_t i = count_; i-- != 0 && dirty - dirty_bytes() < too_much;) {
-      if (pages::is_possible && spaces_[i].used() != 0) discard(i);
-      if (pages::takes_back && (gives_empty || !pages::is_possible) && spaces_[i].is_unused())
+      if (pages::is_possible && spaces_[i].used() != 0) discard(i, !pages::are_huge());
+      if (pages::takes_back && (gives_empty || !pages::is_possible || pages::are_huge()) && spaces_[i].is_unused())
         remove_segment(i), ++missing_segments_;
     }
+  }
+
+  /// Effects: sorts the segments, so that new spans lie in the fullest ones, and the others get empty.
+  ASHLAR_COLD void gather() noexcept {
+    join_spare();
+    this->sort();
+  }
+
+  /// Effects: makes huge pages of a segment whole again that have been split, if three quarters are live.
+  void mend(segment& home) noexcept {
+    if (pages::are_huge() && ASHLAR_UNLIKELY(home.head.split != 0)) mend_split(home);
   }
 
   /// Effects: gives empty segments back. Returns: whether there was one.
@@ -278,6 +291,7 @@ private:
     dirty_slices_ += spaces_[count_].dirty();
     longest_[count_++] = static_cast<std::uint8_t>(home->slices_held() - first_slice);
     if (count_ == 1) growing_.begin(*home);
+    if (pages::are_huge() && bytes < unit_bytes) home->head.split = 1;  // small pages, until it has grown
   }
 
   // Effects: makes segment `i` at least `wanted` slices long, if it is the one that grows. Returns: whether it is.
@@ -289,6 +303,15 @@ private:
     dirty_slices_ += pages::gives_zeroes ? 0 : spaces_[i].home->slices_held() - were;
     longest_[i] = detail::max(longest_[i], static_cast<std::uint8_t>(run_around(spaces_[i].free, were)));
     return true;
+  }
+
+  ASHLAR_COLD void mend_split(segment& home) noexcept {
+    const auto live = spaces_[home.head.index].live();
+    for (unsigned unit = 0; unit != 2; ++unit)
+      if ((home.head.split >> unit & 1) != 0 && live.of[unit] >= unit_bytes / 4 * 3) {
+        home.head.split = static_cast<std::uint8_t>(home.head.split ^ 1U << unit);
+        pages::collapse(home.slice(unit * slices_per_unit), unit_bytes);
+      }
   }
 
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
@@ -363,17 +386,22 @@ private:
 
   // By chance where there are guards.
   [[nodiscard]] std::size_t start_of(const segment_slices& from, slice_mask starts) noexcept {
-    return guards::are_kept ? any_bit(starts, random_->next()) : from.first_of(starts);
+    if constexpr (guards::are_kept) return any_bit(starts, random_->next());
+    return pages::are_huge() ? first_bit(starts) : from.first_of(starts);
   }
 
-  // Effects: decommits the free slices of segment `i`. Returns: bytes that may have been resident.
-  std::size_t discard(std::size_t i) noexcept {
+  // Effects: decommits the free slices of segment `i`; a whole huge page or nothing, unless it `splits` them. Returns:
+  // bytes that may have been resident.
+  std::size_t discard(std::size_t i, bool splits) noexcept {
     std::size_t given = 0;
-    const slice_mask which = spaces_[i].used();
+    segment_slices& in = spaces_[i];
+    const slice_mask which = splits ? in.used() : in.idle_unit();
+    if (splits) in.home->head.split = 3;
     verify_poison(i, which);
     ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
-      if (!pages::discard(spaces_[i].home->slice(first), length * slice_bytes)) return;
-      spaces_[i].drop(first, length);
+      const std::size_t from = splits ? first : slices_per_unit, slices = splits ? length : slices_per_unit;
+      if (!pages::discard(in.home->slice(from), slices * slice_bytes)) return;
+      in.drop(first, length);
       dirty_slices_ -= length;
       given += length * slice_bytes;
     });
