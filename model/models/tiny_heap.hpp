@@ -157,8 +157,9 @@ public:
   }
   void count_arrived(std::size_t, cached) noexcept { touch(); }
   /// Effects: gives all free cells to the upstream.
-  std::size_t
-  trim(std::size_t, cached which = cached::included, ashlar::detail::function_ref<> pause = [] {}) noexcept {
+  std::size_t trim(
+      std::size_t, cached which = cached::included, bool = true,
+      ashlar::detail::function_ref<> pause = [] {}) noexcept {
     flush_caches(which);
     pause();
     std::size_t given = 0;
