@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A header includes what it uses of the standard library, itself or by headers of ashlar: so it compiles alone with every
-standard library. The headers that the compiler reads alone (`headers_alone`) find the standard ones precompiled."""
+standard library. The headers that the compiler reads alone (`headers_alone`) find the standard ones precompiled. A source
+of the command includes what it uses of the command's headers: the tests compile it together with others."""
 import re
+from collections import defaultdict
 
 from .cpp import DIRECTIVE, NOISE, blank
 
-RULE = "each name of std:: comes from a standard header that the header includes, or that one of its headers includes"
+RULE = ("each name of std:: in a header, and of the command's headers in a source, comes from a header that the file or one "
+        "of its headers includes")
 
 # Each header before the names that it has. A name that stands at several comes from any of them.
 NAMES_OF = """
@@ -123,6 +126,11 @@ vector: begin data empty end pmr::vector size vector
 """
 USE = re.compile(r"(?<![\w:])(?:::)?std::((?:chrono|filesystem|pmr|ranges|this_thread|views)::\w+|\w+)")
 INCLUDE = re.compile(r"^\s*#\s*include <([^>]+)>", re.MULTILINE)
+OWN_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+# Names of two words and more that no namespace and no object qualifies: of functions and types in headers, and in sources.
+OWN_NAME = re.compile(r"^(?:(?:struct|class|enum|enum class|using) |\w(?:[^\n;{(=]*[ *&])?(?=\w+\())(\w+_\w+)", re.MULTILINE)
+OWN_USE = re.compile(r"(?<![.>:\w])(\w+_\w+)")
+DECLARED = re.compile(r"(?:(?!(?:case|else|new|return|throw)\b)\b\w+|[>\]])[ &*]+(\w+_\w+)")
 
 
 def headers_by_name():
@@ -145,6 +153,30 @@ def closure(header, includes, known):
 
 
 def check(tree):
+    yield from check_library(tree)
+    yield from check_command(tree)
+
+
+def check_command(tree):
+    code = {file.path: (file, blank(file.text, NOISE)) for file in tree.cpp if re.match(r"cli/(?!.*tests/)", file.path)}
+    includes = {path: OWN_INCLUDE.findall(file.text) for path, (file, _) in code.items()}
+    declared = {path: set(DECLARED.findall(text)) for path, (_, text) in code.items()}
+    homes, known = defaultdict(set), {}
+    for path, (file, text) in code.items():
+        for name in OWN_NAME.findall(text) if file.is_header else ():
+            homes[name].add(path)
+    for path, (file, text) in code.items():
+        if file.is_header:
+            continue
+        seen = closure(path, includes, known) & code.keys()
+        names = declared[path].union(*(declared[each] for each in seen))
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in OWN_USE.findall(line):
+                if len(homes[name]) == 1 and name not in names and not homes[name] & seen:
+                    yield file.problem(number, f'{name}: include "{min(homes[name])}"')
+
+
+def check_library(tree):
     files = {file.path.removeprefix("include/"): file for file in tree.library}
     includes = {path: INCLUDE.findall(file.text) for path, file in files.items()}
     headers, known = headers_by_name(), {}
@@ -163,8 +195,12 @@ PLANTED = [
     {"include/ashlar/base/a.hpp": "#include <cstddef>\nstd::unheard_of n;\n"},
     {"include/ashlar/base/a.hpp": "#include <ashlar/base/b.hpp>\nstd::span<int> s;\n",
      "include/ashlar/base/b.hpp": "#include <vector>\n"},
+    {"cli/a.cpp": "void f() {\n  check(of_b);\n}\n", "cli/b.hpp": "inline std::string of_b(int n) {\n}\n"},
 ]
 CLEAN = [{
     "include/ashlar/base/a.hpp": "#include <ashlar/base/b.hpp>\nstd::size_t n;  // of a std::span\n",
     "include/ashlar/base/b.hpp": "#include <cstddef>\n",
+    "cli/a.cpp": '#include "cli/b.hpp"\nvoid f() {\n  int of_c = of_b(1);\n  check(of_c);\n}\n',
+    "cli/b.hpp": "inline std::string of_b(int n) {\n}\n",
+    "cli/c.hpp": "inline std::string of_c(int n) {\n}\n",
 }]
