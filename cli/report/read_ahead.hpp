@@ -42,20 +42,19 @@ public:
   }
 
 private:
-  static constexpr std::size_t batch_events = 2048;
+  static constexpr std::size_t batch_events = 1024;
 
   struct batch {
     std::array<trace::event, batch_events> events;
     std::size_t count = 0;
-    bool is_full = false;
   };
 
   bool has_more() {
     if (is_last_) return fail_if_due();
     if (!thread_.joinable()) thread_ = std::thread([this] { read_all(); });
-    else hand_over(batches_[++taken_ % 2], false);  // the batch worked on until now
-    batch& b = batches_[(taken_ + 1) % 2];
-    wait_until(b, true);
+    else hand_over(taken_);  // the batch worked on until now
+    wait_until([this] { return filled_ != taken_; });
+    const batch& b = batches_[taken_ % batches_.size()];
     rest_ = std::span(b.events).first(b.count);
     is_last_ = b.count < batch_events;
     if (is_last_) thread_.join();
@@ -69,15 +68,14 @@ private:
   }
 
   void read_all() noexcept {
-    for (std::size_t filled = 1;; ++filled) {
-      batch& b = batches_[filled % 2];
-      if (!wait_until(b, false)) return;
+    for (std::size_t next = 0; wait_until([&] { return next - taken_ < batches_.size(); }); ++next) {
+      batch& b = batches_[next % batches_.size()];
       try {
         fill(b);
       } catch (...) {
         failure_ = std::current_exception();
       }
-      hand_over(b, true);
+      hand_over(filled_);
       if (b.count < batch_events) return;
     }
   }
@@ -86,24 +84,26 @@ private:
     for (b.count = 0; b.count < batch_events && reader_.next(b.events[b.count]);) ++b.count;
   }
 
-  void hand_over(batch& b, bool is_full) {
+  /// Effects: counts one more batch as filled, or as taken.
+  void hand_over(std::size_t& count) {
     {
       const std::lock_guard lock(mutex_);
-      b.is_full = is_full;
+      ++count;
     }
-    changed_.notify_all();
+    changed_.notify_one();
   }
 
   /// Returns: false if the events are not wanted any more.
-  bool wait_until(const batch& b, bool is_full) {
+  template <class Condition>
+  bool wait_until(Condition is_met) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return b.is_full == is_full || is_abandoned_; });
+    changed_.wait(lock, [&] { return is_met() || is_abandoned_; });
     return !is_abandoned_;
   }
 
   Reader& reader_;
-  std::array<batch, 2> batches_;
-  std::size_t taken_ = 0;
+  std::array<batch, 16> batches_;  // the two threads are seldom equally fast for long
+  std::size_t filled_ = 0, taken_ = 0;
   std::span<const trace::event> rest_;
   bool is_last_ = false;
   std::thread thread_;
