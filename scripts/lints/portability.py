@@ -11,11 +11,11 @@ RULE = "extensions of GCC are behind base/config.hpp, base/atomics.hpp and base/
 EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMIC)_\w+|\b__int128\b|"
                        r"\b__(?:attribute|extension|restrict|typeof|asm)(?:__)?\b|\basm\b|\b__thread\b|"
                        r"\b__PRETTY_FUNCTION__\b|\[\[(?:gnu|clang)::|\[\[no_unique_address\]\]")
-# The others have ELF's weak symbols, and compile such code for ELF alone.
+# The others have ELF's weak symbols or a stack of Linux, and compile such code there alone.
 MAY_EXTEND = ("include/ashlar/base/atomics.hpp", "include/ashlar/base/config.hpp",
               "include/ashlar/base/platform.hpp",
               "include/ashlar/detail/profiling/profilers.hpp",
-              "include/ashlar/os/no_heap_scope.hpp")
+              "include/ashlar/os/no_heap_scope.hpp", "include/ashlar/os/stack_thread.hpp")
 
 # Lower-case macros of <windows.h> and of what it includes; NOMINMAX leaves min and max out.
 DEFINED = re.compile(r"\b(far|near|small|hyper|interface|pascal|cdecl|environ|(?:rad|edt|lst|cmb|ctl|chx|frm|grp|ico|"

@@ -6,8 +6,13 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <new>
 #include <span>
 #include <thread>
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -17,9 +22,14 @@
 #include <ashlar/adaptor/trace_log.hpp>
 #include <ashlar/adaptor/tracing.hpp>
 #include <ashlar/adaptor/tracking.hpp>
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/base/trace_source.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
+#include <ashlar/detail/heap/heap_registry.hpp>
+#include <ashlar/detail/heap/page_map.hpp>
+#include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/counted_pool.hpp>
 #include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/object_pool.hpp>
@@ -242,6 +252,82 @@ TYPED_TEST(fork_of_each, leaves_the_child_what_it_can_use) {
         << round;
   stop = true;
   for (std::thread& each : team) each.join();
+}
+
+// A thread with an object on its stack.
+template <class T>
+class thread_with {
+public:
+  thread_with() {
+    while (!made_) std::this_thread::yield();
+  }
+  ~thread_with() {
+    stop_ = true;
+    thread_.join();
+  }
+  [[nodiscard]] T& object() const { return *made_; }
+
+private:
+  void work() {
+    const volatile std::size_t bytes = sizeof(T) + alignof(T);  // AddressSanitizer moves what has a known size
+    void* const room = __builtin_alloca(bytes);
+    T* const made = ::new (ashlar::align_up(room, alignof(T))) T;
+    for (made_ = made; !stop_;) std::this_thread::yield();
+    made->~T();
+  }
+
+  std::atomic<T*> made_ = nullptr;
+  std::atomic<bool> stop_ = false;
+  std::thread thread_{[this] { work(); }};
+};
+
+// What the next thread of a child may do with a stack.
+template <class T>
+void overwrite(T& gone) {
+  ashlar::detail::mark_live(&gone, sizeof gone);
+  for (std::size_t i = 0; i < sizeof gone; ++i) reinterpret_cast<volatile unsigned char*>(&gone)[i] = 0xA5;
+}
+
+// Reads every entry.
+bool are_registries_whole() {
+  const int other = 0;
+  return ashlar::detail::process_slabs.invariant() &&
+         ashlar::detail::process_heaps.find(ashlar::detail::extent_at{&other}) == nullptr;
+}
+
+// Ends a forked child after what else the end of its thread does.
+struct end_of_child {
+  int status = -1;  // of the parent
+  ~end_of_child() {
+    if (status != -1) ::syscall(SYS_exit_group, status);
+  }
+};
+
+template <class T>
+void fork_without_thread_of(T& gone) {
+  thread_local end_of_child last;
+  last.status = -1;
+  gone.use();
+  const pid_t child = ::fork();
+  if (child != 0) {
+    int status = -1;
+    EXPECT_TRUE(::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return;
+  }
+  ::alarm(120);
+  overwrite(gone);
+  const bool are_whole = are_registries_whole();
+  auto* const next = ::new (&gone) T;
+  next->use();
+  const bool forks_again = ashlar_test::child_does([&] { return next->use(), true; });
+  next->~T();
+  last.status = are_whole && forks_again && are_registries_whole() ? 0 : 1;
+}
+
+TYPED_TEST(fork_of_each, leads_the_child_to_no_stack_of_a_thread_that_it_lacks) {
+  const ashlar_test::deadline hang;
+  const thread_with<TypeParam> other;
+  std::thread([&other] { fork_without_thread_of(other.object()); }).join();
 }
 
 }  // namespace

@@ -263,6 +263,18 @@ TEST(fork_locks, are_all_given_back_where_one_is_refused) {
   EXPECT_EQ(tried(all, 2), "");
 }
 
+TEST(fork_locks, leave_all_at_once_and_may_enter_again) {
+  fork_locks all;
+  named a("a"), b("b"), c("c");
+  for (named* each : {&a, &b}) all.enter(*each, *each);
+  all.leave_all();
+  EXPECT_EQ(tried(all), "");
+  for (named* each : {&c, &b}) all.enter(*each, *each);
+  EXPECT_EQ(tried(all), "+c+b-b-c");
+  all.leave(c);
+  all.leave(b);
+}
+
 TEST(fork_locks, leave_from_anywhere_and_may_enter_again_as_the_last) {
   fork_locks all;
   named a("a"), b("b"), c("c");

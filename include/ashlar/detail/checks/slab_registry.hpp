@@ -26,12 +26,13 @@ public:
   void enter(registered_slab& line) noexcept {
     const check_scope<spin_lock> held(lock_);
     slabs_.insert(&line);
+    has_stack_slabs_ = has_stack_slabs_ || line.stack.is_any();
   }
 
   /// Effects: removes a slab. Expects: it was entered.
   void leave(registered_slab& line) noexcept {
     const check_scope<spin_lock> held(lock_);
-    slabs_.erase(&line);
+    if (line.cells != nullptr) slabs_.erase(&line);
   }
 
   /// Returns: the cell that contains `p`, or an empty result. Reads entries of slabs only, never `p`.
@@ -48,6 +49,18 @@ public:
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
 
+  /// Effects: in a forked child: removes the slabs on stacks of threads that it lacks. Expects: the lock is held.
+  /// Complexity: O(slabs), once there were slabs on stacks.
+  ASHLAR_COLD void leave_gone() noexcept {
+    if (!has_stack_slabs_) return;
+    address_tree<registered_slab> left;
+    slabs_.for_each([&left](registered_slab& each) {
+      if (each.stack.is_gone()) each.cells = nullptr;
+      else left.insert(&each);
+    });
+    slabs_ = left;
+  }
+
   /// Complexity: O(slabs).
   [[nodiscard]] bool invariant() const noexcept {
     const check_scope<spin_lock> held(lock_);
@@ -57,6 +70,7 @@ public:
 private:
   mutable spin_lock lock_;
   address_tree<registered_slab> slabs_;
+  bool has_stack_slabs_ = false;  // or had
 };
 
 static_assert(std::is_trivially_destructible_v<slab_registry>, "usable after main");

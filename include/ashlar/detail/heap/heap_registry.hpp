@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
@@ -13,6 +14,7 @@
 #include <ashlar/detail/support/function_ref.hpp>
 #include <ashlar/detail/support/list.hpp>
 #include <ashlar/detail/thread/fork.hpp>
+#include <ashlar/os/stack_thread.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -20,6 +22,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 struct registered_heap : list_node<registered_heap> {
   const void* heap = nullptr;
   const page_map* windows = nullptr;
+  stack_thread stack{this};
 };
 
 /// The registered heaps.
@@ -60,6 +63,16 @@ public:
   /// Effects: keeps all page maps unchanged. Expects: a short time; `find` and all changes wait for it.
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
+
+  /// Effects: in a forked child: removes the heaps on stacks of threads that it lacks. Expects: the lock is held.
+  ASHLAR_COLD void leave_gone() noexcept {
+    for (registered_heap* each = heaps_.front(); each != nullptr;) {
+      registered_heap& line = *std::exchange(each, each->next);
+      if (!line.stack.is_gone()) continue;
+      heaps_.erase(&line);
+      line.windows = nullptr;
+    }
+  }
 
 private:
   mutable spin_lock lock_;

@@ -8,6 +8,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/os/stack_thread.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -154,6 +155,7 @@ struct registered_slab : tree_node<registered_slab> {
   const std::byte* cells = nullptr;
   std::uint32_t bytes = 0;  ///< of all cells; slabs have at most 2^31
   std::uint32_t cell_bytes = 0;
+  stack_thread stack{this};
 };
 
 /// The member of a slab's header for the registry: an entry from level `checked` on, at `fast` no data and no code.

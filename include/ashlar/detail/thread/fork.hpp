@@ -202,6 +202,14 @@ public:
   /// Expects: `try_lock_all` returned true.
   void unlock_all() noexcept { unlock_from(locks_.back()); }
 
+  /// Effects: removes all locks, in a forked child: one on the stack of a thread that it lacks is gone, and each other
+  /// one enters before it is taken again. Expects: no second thread.
+  void leave_all() noexcept {
+    for (fork_lock* each = locks_.front(); each != nullptr; each = each->next)
+      each->entered.store(nullptr, memory_order_relaxed);
+    locks_ = {};
+  }
+
 private:
   void take_out(fork_lock& leaving) noexcept {
     locks_.erase(&leaving);
@@ -238,7 +246,8 @@ enum class fork_step : unsigned char {
 struct fork_registry;
 
 /// An owner of locks that a fork takes. Its functions run in the forking thread and must neither enter nor leave nor
-/// wait for another participant. `before` and `in_parent` may be called several times for one fork.
+/// wait for another participant; but see `leave_in_child`. `before` and `in_parent` may be called several times for one
+/// fork.
 struct fork_participant {
   void (*before)(void* self, fork_step step) noexcept = nullptr;
   void (*in_parent)(void* self) noexcept = nullptr;
@@ -250,7 +259,7 @@ struct fork_participant {
 };
 
 /// Returns: a participant for one lock with static storage. Expects: no thread waits for another lock while it holds
-/// it.
+/// it. A registry under its own lock has `leave_gone()`.
 template <class Lock>
 [[nodiscard]] ASHLAR_OF_THIS_LIBRARY constexpr fork_participant at_last_step(Lock& lock) noexcept {
   constexpr auto unlock = [](void* held) noexcept { static_cast<Lock*>(held)->unlock(); };
@@ -259,7 +268,11 @@ template <class Lock>
                 if (step == fork_step::last_locks) static_cast<Lock*>(wanted)->lock();
               },
           .in_parent = unlock,
-          .in_child = unlock,
+          .in_child =
+              [](void* held) noexcept {
+                if constexpr (requires { lock.leave_gone(); }) static_cast<Lock*>(held)->leave_gone();
+                static_cast<Lock*>(held)->unlock();
+              },
           .self = &lock};
 }
 
@@ -360,6 +373,9 @@ public:
     const lock_scope held(list->lock);
     if (leaving.entered.load(memory_order_relaxed) == list) take_out(*list, leaving);
   }
+
+  /// As `leave`, for `in_child` of a participant that is gone with its thread.
+  static void leave_in_child(fork_participant& leaving) noexcept { take_out(all_, leaving); }
 
   /// A scope in which no fork takes locks, for a callback of the program under the lock of a participant: the callback
   /// may use others. Expects: no participant's lock is held. A fork inside the callback is misuse.
@@ -481,13 +497,15 @@ private:
       for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
         each->before(each->self, step);
     if (all_.locks.try_lock_all(patience)) return true;
-    release();
+    release(&fork_participant::in_parent);
     return false;
   }
 
-  ASHLAR_COLD static void release() noexcept {
-    for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
-      each->in_parent(each->self);
+  ASHLAR_COLD static void release(void (*fork_participant::*end)(void*) noexcept) noexcept {
+    for (fork_participant* each = all_.participants.front(); each != nullptr;) {
+      fork_participant& met = *std::exchange(each, each->next);
+      (met.*end)(met.self);
+    }
     all_.lock.unlock();
     all_.gate.open();
   }
@@ -495,17 +513,15 @@ private:
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_parent() {
     if (!all_.turn.end() || !all_.has_locks) return;
     all_.locks.unlock_all();
-    release();
+    release(&fork_participant::in_parent);
   }
 
   ASHLAR_OF_THIS_LIBRARY ASHLAR_COLD static void in_child() {
     if constexpr (checking_level >= checking::hardened) random_epoch::begin();
     if (!all_.turn.end() || !all_.has_locks) return;
     all_.locks.unlock_all();  // first, since participants may deallocate through them
-    for (fork_participant* each = all_.participants.front(); each != nullptr; each = each->next)
-      each->in_child(each->self);
-    all_.lock.unlock();
-    all_.gate.open();
+    release(&fork_participant::in_child);
+    all_.locks.leave_all();  // last, since what a participant deallocates through enters again
   }
 
   static inline constinit fork_registry all_;

@@ -15,6 +15,7 @@
 #include <ashlar/detail/thread/thread_directory.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
+#include <ashlar/os/stack_thread.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 
@@ -280,12 +281,25 @@ private:
       forked_->lock.unlock();
     }
     owner_.after_fork_in_child(mine != nullptr ? mine->part : nullptr);
+    if (stack_.is_gone()) leave_process(mine);
+  }
+
+  // The child lacks the thread on whose stack this lies, and the next one may get that: nothing may lead here.
+  ASHLAR_COLD void leave_process(record* mine) noexcept {
+    fork_participants::leave_in_child(at_fork_);
+    if (forked_ == nullptr) return;
+    if (mine != nullptr) forget(*mine);
+    forked_->owner.store(nullptr, memory_order_release);  // as after end()
+    link_.store(nullptr, memory_order_relaxed);
+    forked_->drop();
+    static_cast<void>(thread_directory::find_slow(number_));  // retires the record
   }
 
   const std::uint64_t number_ = thread_directory::new_number();
   Owner& owner_;
   atomic<link*> link_ = nullptr;
   link* forked_ = nullptr;  // the link that the fork locked: another thread may make one meanwhile
+  const stack_thread stack_{this};
   mutable fork_participant at_fork_{.self = this};
 
   static constexpr fork_participant functions_{
