@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the planner: known optima, constraints, budgets, and random problems against an exhaustive search.
-#include <gtest/gtest.h>
-
+// Tests of the planner: known optima, constraints, budgets, random problems against an exhaustive search; and at
+// compile time.
+#include <array>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/plan/csv.hpp>
+#include <ashlar/plan/pack.hpp>
 #include <ashlar/plan/solve.hpp>
 #include <ashlar/plan/validate.hpp>
 
@@ -428,5 +431,21 @@ TEST(solve, plans_alike_and_with_the_same_work_on_every_machine) {
   EXPECT_EQ(small.value(), 15190357687653970430u) << "of small problems with all constraints";
   EXPECT_EQ(large.value(), 6127607659691170603u) << "of large ones: orders, places from below, windows";
 }
+
+constexpr std::array<buffer, 4> frame{
+    buffer::inclusive(0, 4096, 0, 1),
+    buffer::inclusive(1, 1024, 1, 2),
+    buffer::inclusive(2, 4096, 2, 3),
+    buffer::inclusive(3, 100, 0, 3, 64),
+};
+constexpr auto layout = plan::solve(frame);
+static_assert(layout.height == 5220);
+static_assert(layout.optimal());
+static_assert(layout.offsets[0] == 0 && layout.offsets[2] == 0, "the first and the third share their bytes");
+static_assert(layout.offsets[3] % 64 == 0);
+
+TEST(pack, does_at_run_time_what_it_does_at_compile_time) { EXPECT_EQ(plan::solve(frame).offsets, layout.offsets); }
+
+TEST(pack, plans_nothing) { EXPECT_EQ(plan::solve(std::array<buffer, 0>{}).height, 0u); }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the ledger: its problems and their lines, its failures on demand, the ledger of default-constructed
-// allocators.
+// allocators; and of the loop that fails each allocation of a scenario in turn.
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <memory>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -13,9 +16,11 @@
 
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/test/checking_allocator.hpp>
+#include <ashlar/test/fail_each_allocation.hpp>
 #include <ashlar/test/ledger.hpp>
 #include <ashlar/test/problem.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/stress.hpp"
 
@@ -266,5 +271,55 @@ TEST(problem, every_kind_has_a_sentence_that_begins_with_its_name) {
   }
   EXPECT_EQ(sentence_of(static_cast<problem_kind>(99)), "problem");
 }
+
+using ashlar::test::checking_allocator;
+
+template <class Scenario>
+concept can_fail_each = requires(Scenario s) { ashlar::test::fail_each_allocation(s); };
+static_assert(can_fail_each<void (*)(ledger&)> == ashlar_test::has_exceptions);
+static_assert(!can_fail_each<int>);
+
+#if defined(__cpp_exceptions)
+
+TEST(fail_each_allocation, goes_through_all_of_them) {
+  int runs = 0;
+  const std::size_t count = ashlar::test::fail_each_allocation([&](ledger& book) {
+    ++runs;
+    std::list<int, checking_allocator<int>> numbers{checking_allocator<int>(book)};
+    for (int i = 0; i < 5; ++i) numbers.push_back(i);
+  });
+  EXPECT_EQ(count, 5u);
+  EXPECT_EQ(runs, 2 * 5 + 1);
+}
+
+// Leaks its first block if the second allocation fails.
+void leak_on_failure(ledger& book) {
+  checking_allocator<int> a(book);
+  int* const first = a.allocate(1);
+  int* const second = a.allocate(1);
+  a.deallocate(second, 1);
+  a.deallocate(first, 1);
+}
+
+TEST(fail_each_allocation, tells_of_a_leak_on_the_way_out) {
+  std::vector<problem> told;
+  const auto note = [&](const problem& each) { told.push_back(each); };
+  EXPECT_EQ(ashlar::test::fail_each_allocation(leak_on_failure, note), 2u);
+  ASSERT_EQ(told.size(), 2u);  // one for "the second fails", one for "all from the second on"
+  EXPECT_EQ(told[0].kind, problem_kind::leak);
+}
+
+TEST(fail_each_allocation, an_exception_of_the_scenario_itself_is_passed_on) {
+  const auto throws = [](ledger&) { throw std::logic_error("mine"); };
+  EXPECT_THROW(ashlar::test::fail_each_allocation(throws), std::logic_error);
+}
+
+TEST(fail_each_allocation, a_scenario_without_allocations_is_run_once) {
+  int runs = 0;
+  EXPECT_EQ(ashlar::test::fail_each_allocation([&](ledger&) { ++runs; }), 0u);
+  EXPECT_EQ(runs, 1);
+}
+
+#endif
 
 }  // namespace
