@@ -240,10 +240,10 @@ TEST(student_quantile, has_the_values_of_the_tables) {
 
 /// Returns: times around 100, of which `share` are `apart` times as long.
 std::vector<double> times(std::size_t n, double share, double apart, std::mt19937_64& random) {
-  std::normal_distribution<> noise(0, 0.02);
+  std::normal_distribution<> logarithm(0, 0.02);
   std::bernoulli_distribution is_high(share);
   std::vector<double> all(n);
-  for (double& t : all) t = 100 * std::exp(noise(random)) * (is_high(random) ? apart : 1);
+  for (double& t : all) t = 100 * std::exp(logarithm(random)) * (is_high(random) ? apart : 1);
   return all;
 }
 
