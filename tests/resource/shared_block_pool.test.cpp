@@ -156,6 +156,17 @@ TEST(shared_block_pool, retains_empty_slabs_by_its_policy) {
   EXPECT_EQ(pool.slabs(), 0U);
 }
 
+TEST(shared_block_pool, starts_after_a_release_as_at_first) {
+  shared_block_pool<> pool({.cell_bytes = 24});
+  static_cast<void>(pool.allocate());
+  const std::size_t first = pool.held_bytes();
+  static_cast<void>(take(pool, 10'000));
+  pool.release();
+  static_cast<void>(pool.allocate());
+  EXPECT_EQ(pool.held_bytes(), first);
+  pool.release();
+}
+
 TEST(shared_block_pool, reserve_needs_the_upstream_now_and_not_later) {
   counting_resource<> upstream;
   counted_pool pool({.cell_bytes = 16, .slab_bytes = 4096}, upstream);

@@ -417,11 +417,11 @@ private:
     under_lock([&] {
       expect_open(nullptr);
       drain_inbox();
+      slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
       if (!store_.slabs().has_free()) return;
       const cell_batch one = store_.take_batch(geometry(), 1);
       cell = store_.hand_out(geometry(), one.base + first_bit(one.mask) * cell_stride());
       mark_live(cell, cell_bytes());
-      slabs_held_.store(store_.slabs().slabs(), memory_order_relaxed);
     });
     return cell;
   }
