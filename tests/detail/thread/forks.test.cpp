@@ -150,6 +150,26 @@ TEST(fork, lets_nobody_wait_who_only_tries_to_enter) {
   fork_participants::leave(late);
 }
 
+TEST(fork, lets_those_enter_who_only_try_beside_others_who_enter) {
+  const ashlar_test::deadline hang;
+  std::atomic<bool> stop = false, has_begun = false;
+  std::thread entering([&] {
+    for (fork_participant one = speaker("one"); !stop; has_begun = true)
+      fork_participants::enter(one), fork_participants::leave(one);
+  });
+  while (!has_begun) std::this_thread::yield();
+  constexpr int rounds = 20'000;
+  int refused = 0;
+  for (int i = 0; i < rounds; ++i) {
+    fork_participant mine = speaker("mine");
+    if (!fork_participants::try_enter(mine)) ++refused;
+    fork_participants::leave(mine);
+  }
+  stop = true;
+  entering.join();
+  EXPECT_LT(refused, rounds / 200) << "none, unless the system stops the other one that long";
+}
+
 TEST(fork, handlers_installed_at_the_start_are_the_only_ones) {
   fork_participants::install_at_start();
   fork_participants::install_at_start();

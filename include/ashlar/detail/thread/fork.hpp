@@ -360,7 +360,10 @@ public:
   /// in progress: then `joining` is no part of it, and its lock must not be taken.
   [[nodiscard]] ASHLAR_OF_THIS_LIBRARY static bool try_enter(fork_participant& joining) noexcept {
     if (joining.entered.load(memory_order_relaxed) != nullptr || !expects_forks()) return true;
-    if (!all_.lock.try_lock()) return false;
+    for (unsigned turn = 0; !all_.lock.try_lock(); ++turn) {
+      if (turn == 2 * most_yields) return false;  // another one enters in less time
+      yield_or_sleep(turn);
+    }
     add(joining, joining);
     all_.lock.unlock();
     return true;
