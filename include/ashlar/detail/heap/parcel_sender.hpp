@@ -71,6 +71,7 @@ public:
 
   /// Effects: sends the noted cells.
   void flush() noexcept {
+    if (held_ == 0) return;
     for (entry& each : open_)
       if (!each.parcel.is_empty()) send(each);
   }
@@ -79,13 +80,12 @@ public:
   /// frees: an active freer sends its parcels in time.
   void flush_if_quiet() noexcept {
     quiet_calls_ = carriers_ == std::exchange(carriers_seen_, carriers_) ? quiet_calls_ + 1 : 0;
-    if (quiet_calls_ >= most_quiet_calls && held_ != 0) flush();
+    if (quiet_calls_ >= most_quiet_calls) flush();
   }
 
   /// Effects: forgets the noted cells, which stay taken.
   void forget() noexcept {
-    open_ = {};
-    held_ = 0;
+    if (std::exchange(held_, 0) != 0) open_ = {};
   }
 
   /// Returns: cells noted and not sent. Complexity: O(1), 33 entries.
