@@ -200,10 +200,11 @@ public:
   /// Effects: sweeps all free lists into the bitmaps, and cached spans to the segments. From level `checked` on reports
   /// a cell with a corrupt link.
   ASHLAR_COLD void sweep(thread_cache& cache) noexcept {
-    for (std::size_t size_class = 1; size_class < first_common_batch; ++size_class) give_freed(size_class);
     sweep_spans(cache);
-    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
     made_bytes_ = 0;
+    if (slabs_ == 0) return;
+    for (std::size_t size_class = 1; size_class < first_common_batch; ++size_class) give_freed(size_class);
+    for (std::size_t size_class = 1; size_class <= size_classes::count; ++size_class) sweep(size_class, cache);
   }
 
   /// Effects: counts a sampled address pushed onto a free list; sweeps the list above its limit. Returns: the bytes

@@ -25,6 +25,14 @@ inline constexpr auto sampled_bytes_of = [] {
   return made;
 }();
 
+/// The cells in about 256 KiB, by size class.
+inline constexpr auto listed_cells_of = [] {
+  std::array<std::uint16_t, size_classes::count + 1> made{};
+  for (std::size_t i = 1; i < made.size(); ++i)
+    made[i] = static_cast<std::uint16_t>(std::size_t{256} * 1024 / size_classes::bytes_of(i) + 16);
+  return made;
+}();
+
 /// A free list of cells for each size class (list 0 stays empty), and free spans. A cell has at least one word, or two
 /// at level `checked`. The link in a cell points to the second cell below it:
 ///
@@ -49,12 +57,8 @@ public:
   static constexpr std::size_t link_bytes = sizeof(void*) * (seals_links ? 2 : 1);
 
   /// Effects: limits each list to about 256 KiB and to `max_cells` cells.
-  explicit constexpr thread_cache(std::size_t max_cells = 4096) noexcept {
-    for (std::size_t size_class = 1; size_class < shares_.size(); ++size_class) {
-      const std::size_t cell = size_classes::bytes_of(size_class), most = std::size_t{256} * 1024 + 16 * cell;
-      shares_[size_class].most = static_cast<std::uint32_t>(detail::min(most / cell, max_cells) * cell);
-    }
-  }
+  explicit constexpr thread_cache(std::size_t max_cells = 4096) noexcept
+      : max_cells_(static_cast<std::uint32_t>(detail::min(max_cells, std::size_t{UINT16_MAX}))) {}
 
   [[nodiscard]] ASHLAR_INLINE bool is_empty(std::size_t size_class) const noexcept {
     return top_[size_class] == nullptr;
@@ -123,23 +127,21 @@ public:
 
   /// Effects: counts a sampled address pushed onto a list. Returns: whether the list is above its limit now.
   [[nodiscard]] bool count_freed(std::size_t size_class) noexcept {
-    share& of = shares_[size_class];
-    of.bytes += sampled_bytes_of[size_class];
+    const std::uint32_t most = detail::min<std::uint32_t>(listed_cells_of[size_class], max_cells_);
+    const std::uint32_t bytes = bytes_of_[size_class] += sampled_bytes_of[size_class];
     add(sampled_bytes_of[size_class]);
-    return ASHLAR_UNLIKELY(of.bytes > of.most);
+    return ASHLAR_UNLIKELY(bytes > most * size_classes::bytes_of(size_class));
   }
 
   /// Effects: counts a sampled address popped from a list.
   void count_taken(std::size_t size_class) noexcept {
-    const std::uint32_t gone = detail::min(shares_[size_class].bytes, sampled_bytes_of[size_class]);
-    shares_[size_class].bytes -= gone;
+    const std::uint32_t gone = detail::min(bytes_of_[size_class], sampled_bytes_of[size_class]);
+    bytes_of_[size_class] -= gone;
     add(std::size_t{0} - gone);
   }
 
   /// Effects: counts that a list has been emptied.
-  void count_swept(std::size_t size_class) noexcept {
-    add(std::size_t{0} - std::exchange(shares_[size_class].bytes, 0));
-  }
+  void count_swept(std::size_t size_class) noexcept { add(std::size_t{0} - std::exchange(bytes_of_[size_class], 0)); }
 
   /// Returns: whether there is room for a free span of `length` slices.
   [[nodiscard]] bool has_room_for(std::size_t length) const noexcept { return spans_.slices() + length <= most_slices; }
@@ -201,7 +203,7 @@ public:
   /// Effects: forgets all cells and spans.
   void clear() noexcept {
     top_ = next_ = {};
-    for (share& each : shares_) each.bytes = 0;
+    bytes_of_ = {};
     spans_.forget();
     cell_bytes_.store(0, memory_order_relaxed);
   }
@@ -221,19 +223,15 @@ private:
     return ~(link ^ address_of(cell));
   }
 
-  // Bytes of a list: present, by its sampled addresses, and at most.
-  struct share {
-    std::uint32_t bytes = 0, most = 0;
-  };
-
   // Only the owner writes; once it has left, the holder of its lock.
   void add(std::size_t more) noexcept { cell_bytes_.store(cell_bytes() + more, memory_order_relaxed); }
   [[nodiscard]] std::size_t cell_bytes() const noexcept { return cell_bytes_.load(memory_order_relaxed); }
 
   std::array<void*, size_classes::count + 1> top_ = {};
   std::array<void*, size_classes::count + 1> next_ = {};
-  std::array<share, size_classes::count + 1> shares_ = {};
-  atomic<std::size_t> cell_bytes_ = 0;  // spans are counted in slices
+  std::array<std::uint32_t, size_classes::count + 1> bytes_of_ = {};  // of each list, by its sampled addresses
+  std::uint32_t max_cells_;                                           // of each list
+  atomic<std::size_t> cell_bytes_ = 0;                                // spans are counted in slices
   span_bins<span_header> spans_;
 };
 
