@@ -18,24 +18,33 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/heap/heap.hpp>
+#include <ashlar/heap/local_heap.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/deadline.hpp"
 #include "tests/support/heap_blocks.hpp"
+#include "tests/support/heap_life.hpp"
 #include "tests/support/resident.hpp"
 #include "tests/support/stamped_block.hpp"
 #include "tests/support/stress.hpp"
 
+#if ASHLAR_POSIX
+#include "tests/support/child.hpp"
+#endif
+
 namespace {
 
 using ashlar::heap;
+using ashlar::local_heap;
 using ashlar_test::any_size;
 using ashlar_test::deadline;
+using ashlar_test::dirty_life;
 using ashlar_test::free;
 using ashlar_test::goes_back;
 using ashlar_test::in_a_thread;
 using ashlar_test::is_watched;
 using ashlar_test::make;
+using ashlar_test::on_threads;
 using ashlar_test::resident_bytes;
 using ashlar_test::stamped_block;
 using ashlar_test::stress_rounds;
@@ -216,5 +225,32 @@ TEST(heap_generations, runs_of_a_sleeper_that_others_free_go_back) {
   EXPECT_LE(resident_bytes(), before + 14 * mib);
   EXPECT_TRUE(goes_back(all));
 }
+
+TEST(heap_lifetimes, segments_of_ended_heaps_pass_from_thread_to_thread) {
+  on_threads(4, [](std::size_t who) {
+    for (std::size_t i = 0; i < stress_rounds(400); ++i) {
+      dirty_life<local_heap<>>(i * 4 + who);
+      dirty_life<heap<>>(i * 4 + who);
+    }
+  });
+}
+
+#if ASHLAR_POSIX
+TEST(heap_lifetimes, heaps_come_and_go_in_the_child_of_a_fork) {
+  std::atomic<bool> is_over = false;
+  std::thread forks([&] {
+    for (int i = 0; i < (ashlar_test::has_tsan ? 3 : 30); ++i)
+      EXPECT_TRUE(ashlar_test::child_does([] {
+        for (std::size_t life = 0; life < 20; ++life) dirty_life<local_heap<>>(life), dirty_life<heap<>>(life);
+        return !testing::Test::HasFailure();
+      }));
+    is_over = true;
+  });
+  on_threads(2, [&](std::size_t who) {
+    for (std::size_t i = who; !is_over; ++i) dirty_life<local_heap<>>(i), dirty_life<heap<>>(i);
+  });
+  forks.join();
+}
+#endif
 
 }  // namespace

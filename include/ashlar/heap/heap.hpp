@@ -14,6 +14,7 @@
 #include <ashlar/detail/heap_threads/thread_heap_registry.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

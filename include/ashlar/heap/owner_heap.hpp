@@ -16,6 +16,7 @@
 #include <ashlar/detail/heap/sharing.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 namespace ashlar::ASHLAR_ABI {
 

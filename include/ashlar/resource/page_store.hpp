@@ -18,6 +18,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
+#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/slab/free_chunks.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
@@ -88,6 +89,33 @@ public:
     Pages::populate(p, bytes);
   }
 
+  /// @{ Segments of heaps: at least `least` bytes that `give_segment` got, with their contents behind `free_chunk`, or
+  /// an empty block; a segment of the system comes back.
+  [[nodiscard]] ASHLAR_COLD block take_segment(std::size_t least) noexcept {
+    if (!try_enter()) return {};
+    block found;
+    if (const free_chunk* const last = segments_.last(); last != nullptr && last->bytes >= least) {
+      found.size = last->bytes;
+      found.data = segments_.pop();
+      free_bytes_ -= found.size;
+    } else {
+      count_again(least);
+    }
+    lock_.unlock(this_thread());
+    mark_readable(found.data, found.size);
+    return found;
+  }
+  ASHLAR_COLD void give_segment(void* p, std::size_t bytes) noexcept {
+    expect_close();
+    mark_free(p, bytes);
+    if (try_enter()) {
+      if (has_room_for(bytes)) segments_.push(std::exchange(p, nullptr), bytes), free_bytes_ += bytes;
+      leave_and_look();
+    }
+    if (p != nullptr) release(p, bytes);
+  }
+  /// @}
+
   /// Effects: gives free memory back to the system, except for spans of `retain_bytes`. Returns: bytes given back.
   ASHLAR_COLD std::size_t trim(std::size_t retain_bytes) noexcept {
     if (!try_enter()) return 0;
@@ -101,8 +129,8 @@ public:
   [[nodiscard]] std::size_t retained_bytes() noexcept {
     if (!try_enter()) return 0;
     empty_slots();
-    std::size_t bytes = 0;
-    for (unsigned order = least_order; order <= most_order; ++order) bytes += bin_of(order).count() << order;
+    std::size_t bytes = free_bytes_;
+    for (unsigned order = least_order; order < span_order; ++order) bytes += bin_of(order).count() << order;
     lock_.unlock(this_thread());
     return bytes;
   }
@@ -266,15 +294,23 @@ private:
   // `p` may be null: a look at the clock.
   ASHLAR_COLD void give_slow(void* p, unsigned order) noexcept {
     const std::size_t bytes = std::size_t{1} << order;
-    bool is_over = false;
     if (try_enter()) {
-      if (p != nullptr && (order < span_order || free_bytes_ + bytes <= limit_)) put(std::exchange(p, nullptr), order);
-      else if (p != nullptr) gone_bytes_ += bytes;
-      is_over = is_window_over();
-      if (is_over) static_cast<void>(end_window(false));
-      else lock_.unlock(this_thread());
+      if (p != nullptr && (order < span_order || has_room_for(bytes))) put(std::exchange(p, nullptr), order);
+      leave_and_look();
     }
     if (p != nullptr) order < span_order ? put_late(p, order) : release(p, bytes);
+  }
+
+  // Returns: whether the limit admits a chunk; otherwise it counts as gone.
+  [[nodiscard]] bool has_room_for(std::size_t bytes) noexcept {
+    const bool has_room = free_bytes_ + bytes <= limit_;
+    gone_bytes_ += has_room ? 0 : bytes;
+    return has_room;
+  }
+
+  void leave_and_look() noexcept {
+    if (is_window_over()) static_cast<void>(end_window(false));
+    else lock_.unlock(this_thread());
   }
 
   [[nodiscard]] bool is_window_over() noexcept {
@@ -294,6 +330,10 @@ private:
   // `retain_bytes`. Returns: bytes given back.
   ASHLAR_COLD std::size_t end_window(bool all, std::size_t retain_bytes = 0) noexcept {
     empty_slots();
+    free_chunk* const segments = all ? segments_.take_all() : segments_.take_unneeded();
+    std::size_t leaving = 0;
+    for (const free_chunk* each = segments; each != nullptr; each = each->next) leaving += each->bytes;
+    free_bytes_ -= leaving;
     free_chunk* large = nullptr;
     for (unsigned order = span_order; order <= most_order; ++order) {
       const std::size_t before = bin_of(order).count();
@@ -311,18 +351,18 @@ private:
     free_chunk* whole = nullptr;
     for (unsigned order = least_order; order < span_order; ++order)
       whole = joined(chained(parts[order - least_order], whole), order, halves[order - least_order]);
-    return give_back(put_back(halves, chained(whole, large), retain_bytes));
+    return give_back(chained(segments, put_back(halves, chained(whole, large), retain_bytes, leaving)));
   }
 
   [[nodiscard]] free_chunk* taken_from(unsigned order, bool all) noexcept {
     return all ? bin_of(order).take_all() : bin_of(order).take_unneeded();
   }
 
-  // Effects: puts back small chunks without their halves, and of the others `retain_bytes`. What goes is counted.
-  // Returns: the chunks to give back.
+  // Effects: puts back small chunks without their halves, and of the others `retain_bytes`. What goes is counted, with
+  // `leaving` bytes. Returns: the chunks to give back.
   template <std::size_t Orders>
   [[nodiscard]] ASHLAR_COLD free_chunk* put_back(const std::array<chunk_list, Orders>& halves, free_chunk* whole,
-                                                 std::size_t retain_bytes) noexcept {
+                                                 std::size_t retain_bytes, std::size_t leaving) noexcept {
     if (!try_enter()) {
       for (const chunk_list& list : halves) put_late(list.first);
       return put_late(whole), nullptr;
@@ -333,15 +373,14 @@ private:
       left += halves[order - least_order].count;
     }
     windows_to_wait_ = left / halves_of_window;
-    free_chunk* const leaving = without_retained(whole, retain_bytes);
+    whole = without_retained(whole, retain_bytes, leaving);
     lock_.unlock(this_thread());
-    return leaving;
+    return whole;
   }
 
-  // Returns: `list` without chunks of `retain_bytes`, which are put back. What goes is counted.
-  [[nodiscard]] free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes) noexcept {
+  // Returns: `list` without chunks of `retain_bytes`, which are put back. What goes is counted, with `bytes` more.
+  [[nodiscard]] free_chunk* without_retained(free_chunk* list, std::size_t retain_bytes, std::size_t bytes) noexcept {
     free_chunk* leaving = nullptr;
-    std::size_t bytes = 0;
     while (list != nullptr) {
       free_chunk* const each = std::exchange(list, list->next);
       if (each->bytes <= retain_bytes) {
@@ -420,10 +459,11 @@ private:
   atomic<bool> is_stuck_ = false;
   std::uint32_t window_start_ = 0;
   std::size_t windows_to_wait_ = 0;  // until small chunks are looked at again
-  std::size_t free_bytes_ = 0;       // of spans and larger chunks in the bins
+  std::size_t free_bytes_ = 0;       // of segments, and of spans and larger chunks in the bins
   std::size_t limit_ = least_limit;
   std::size_t gone_bytes_ = 0;  // given back in this window or at the end of the last one, and not requested again
   std::array<chunk_bin, most_order - least_order + 1> bins_ = {};
+  chunk_bin segments_;
   atomic<free_chunk*> late_ = nullptr;
   block raw_ = {};  // spans of the system that were never in use
   atomic<void*> fresh_ = nullptr;
@@ -440,7 +480,8 @@ namespace ashlar::ASHLAR_ABI {
 /// The default upstream. A block of up to 32 MiB is a power of two, 1 KiB at least. A free one waits for the next
 /// request of its size from any resource, and goes back to the system when a window of 0.4 s has not needed it, or
 /// beyond a limit at once: see docs/upstreams.md. So a resource that comes and goes makes no system call, and two
-/// thousand small ones share pages. A larger block is mapped and unmapped each time.
+/// thousand small ones share pages. A larger block is mapped and unmapped each time. A heap over the same pages
+/// has the records of its threads here, and leaves a short segment behind.
 ///
 /// Contents of a block: any. Stateless: all instances are equal, in one library or program. Never destroyed.
 /// Complexity: one exchange up to 64 KiB, else a lock and O(1); the end of a window O(n log n) of what it has not
@@ -487,6 +528,11 @@ public:
   [[nodiscard]] friend bool operator==(const basic_page_store&, const basic_page_store&) noexcept = default;
 
 private:
+  template <resource Upstream>
+  friend class detail::extent_map;
+  [[nodiscard]] static block take_segment(std::size_t least) noexcept { return core_.take_segment(least); }
+  static void give_segment(void* p, std::size_t bytes) noexcept { core_.give_segment(p, bytes); }
+
   [[nodiscard]] static ASHLAR_INLINE unsigned order_of(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t last = (bytes - (bytes != 0)) | (alignment - 1) | ((std::size_t{1} << core::least_order) - 1);
     return static_cast<unsigned>(std::bit_width(last));

@@ -24,9 +24,9 @@
 
 namespace {
 
-using ashlar::page_resource;
 using ashlar::detail::most_slices;
 using ashlar::detail::slice_bytes;
+using page_resource = ashlar::basic_page_resource<ashlar::fresh::plain>;  // no segment of an ended heap
 
 constexpr std::size_t keep = std::size_t{4} << 20;
 

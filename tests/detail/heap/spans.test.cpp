@@ -19,6 +19,7 @@
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_resource.hpp>
+#include <ashlar/resource/page_store.hpp>
 
 #include "tests/support/counting_resource.hpp"
 
@@ -117,7 +118,7 @@ public:
 };
 
 using store_type = store_over<upstream_ref>;
-using page_store = store_over<ashlar::page_resource>;
+using page_store = store_over<ashlar::basic_page_resource<ashlar::fresh::plain>>;  // no segment of an ended heap
 
 struct taken_run {
   std::byte* data;

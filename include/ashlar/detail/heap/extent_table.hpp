@@ -145,7 +145,7 @@ using upstream_call = void* (*)(extent_table& of, const window& extent, std::siz
 struct extent_calls {
   /// Returns: memory for an extent of that kind or, with less alignment than a window, for a table. `other`: alignment.
   upstream_call take;
-  /// @{ Effects: gives an extent back, or a table of `bytes` bytes at `other`.
+  /// @{ Effects: gives an extent back, `other`: since its heap ends; or a table of `bytes` bytes at `other`.
   upstream_call give;
   upstream_call give_table;
   /// @}
@@ -303,7 +303,7 @@ public:
     for (std::size_t i = 0; i < spares_.count(); ++i) verify(spares_[i]);
     for_each([&](const window& each) {
       mark_live(each.start, each.bytes());
-      static_cast<void>(calls_->give(*this, each, 0, 0));
+      static_cast<void>(calls_->give(*this, each, 0, 1));
     });
     spares_.clear();
     give_table(forget_all());

@@ -47,18 +47,17 @@ public:
   [[nodiscard]] std::byte* take(std::size_t bytes, std::size_t alignment, bool is_segment) noexcept {
     return table().take(bytes, alignment, is_segment);
   }
-  /// Returns: a whole segment that heaps over the upstream keep, or null.
-  [[nodiscard]] void* take_kept_segment() noexcept {
-    if constexpr (lends_segments) {
-      if (!charge(window_bytes)) return nullptr;
-      uncharge(window_bytes);
-      void* const kept = upstream_.get().try_allocate_kept_segment();
-      if (kept == nullptr || add(kept, window_bytes, window_bytes, true)) return kept;
-      upstream_.get().deallocate_segment(kept, window_bytes);
-    }
-    return nullptr;
+  /// Returns: a segment that heaps over the upstream keep, or that one has left behind, of at least `least` bytes; or
+  /// an empty block. Its head is there, with the mask of its fresh slices.
+  [[nodiscard]] block take_kept_segment(std::size_t least) noexcept {
+    const block kept = kept_segment(least);
+    if (!kept || add(kept.data, kept.size, window_bytes, true)) return kept;
+    give_to_upstream(*this, window::of(static_cast<std::byte*>(kept.data), 0, kept.size, window_bytes, true), 0, 1);
+    return {};
   }
   void give(const void* p) noexcept { table().give(p); }
+  /// As `give`, of a segment whose heap ends.
+  void leave(const void* p) noexcept { give_to_upstream(table(), remove(p), 0, 1); }
   [[nodiscard]] bool resize(const void* p, std::size_t bytes) noexcept { return table().resize(p, bytes); }
   [[nodiscard]] std::byte* move(const void* p, std::size_t bytes, std::size_t alignment) noexcept {
     return table().move(p, bytes, alignment);
@@ -94,6 +93,7 @@ public:
 private:
   static constexpr bool lends_segments =
       requires(Upstream& shared) { shared.get().try_allocate_segment(window_bytes); };
+  static constexpr bool has_store = pages::has_store && !lends_segments;
 
   [[nodiscard]] extent_table& table() noexcept {
     use(calls);
@@ -107,14 +107,28 @@ private:
       if (kind.is_segment()) return of(table).upstream_.get().try_allocate_segment(bytes);
     if constexpr (pages::has_guards && !lends_segments)
       if (kind.is_segment()) return pages::map_closed(bytes, alignment, segment::head_bytes(bytes / slice_bytes));
-    return try_allocate_from(of(table).upstream_, bytes, alignment);
+    void* const p = try_allocate_from(of(table).upstream_, bytes, alignment);
+    if constexpr (has_store)
+      if (p == nullptr) return pages::store::trim(), try_allocate_from(of(table).upstream_, bytes, alignment);
+    return p;
   }
 
-  static void* give_to_upstream(extent_table& table, const window& extent, std::size_t, std::uintptr_t) noexcept {
+  [[nodiscard]] ASHLAR_INLINE block kept_segment([[maybe_unused]] std::size_t least) noexcept {
+    if constexpr (lends_segments) return upstream_.get().try_allocate_kept_segment(least);
+    else if constexpr (has_store) return pages::store::take_segment(least);
+    else return {};
+  }
+
+  // `ends`: since the heap ends.
+  static void* give_to_upstream(extent_table& table, const window& extent, std::size_t,
+                                [[maybe_unused]] std::uintptr_t ends) noexcept {
     if (extent.is_segment()) of(table).set_owner(extent.start, nullptr);
     if constexpr (lends_segments)
       if (extent.is_segment())
-        return of(table).upstream_.get().deallocate_segment(extent.start, extent.bytes()), nullptr;
+        return of(table).upstream_.get().deallocate_segment(extent.start, extent.bytes(), ends != 0), nullptr;
+    if constexpr (has_store)  // a longer one has cost more than its mapping
+      if (ends != 0 && extent.is_segment() && extent.bytes() <= segment_bytes / 2)
+        return pages::store::give_segment(extent.start, extent.bytes()), nullptr;
     return of(table).upstream_.deallocate(extent.start, extent.bytes(), extent.alignment()), nullptr;
   }
 

@@ -17,6 +17,8 @@
 namespace ashlar::ASHLAR_ABI {
 template <class Fresh, class Pages>
 class basic_page_resource;
+template <class Pages>
+class basic_page_store;
 class buffer_resource;
 }  // namespace ashlar::ASHLAR_ABI
 
@@ -32,6 +34,7 @@ struct page_discard {
   static constexpr bool is_shared = false;   ///< it tracks extents, and is told of each split
   static constexpr bool has_guards = false;  ///< slices of segments are inaccessible unless they are in use
   static constexpr bool lengthens = false;   ///< memory grows in place, as a rule: a part of it can be asked for first
+  static constexpr bool has_store = false;   ///< a `store` beside it has records, and segments of ended heaps
 
   [[nodiscard]] static bool discard(void*, std::size_t) noexcept { return false; }
   [[nodiscard]] static constexpr bool are_huge() noexcept { return false; }  ///< pages, which are to stay whole
@@ -52,6 +55,8 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   static constexpr bool lengthens = pages::releases_parts && requires(void* p, std::size_t n) {
     basic_page_resource<Fresh, pages>{}.try_expand(p, n, n, n);
   };
+  static constexpr bool has_store = lengthens && requires { requires Fresh::shares_store; };
+  using store = basic_page_store<pages>;
 
   static constexpr bool has_transparent = requires { requires Calls::has_huge_pages; };
 
@@ -120,6 +125,14 @@ struct page_discard<buffer_resource> : page_discard<void> {
 
 template <class Upstream>
 struct page_discard<resource_ref<Upstream>> : page_discard<Upstream> {};
+
+/// Returns: the resource of records of threads, and of tables of their heaps, over `upstream`.
+template <class Upstream>
+[[nodiscard]] constexpr decltype(auto) tables_beside([[maybe_unused]] Upstream& upstream) noexcept {
+  if constexpr (page_discard<Upstream>::has_store && !page_discard<Upstream>::is_shared)
+    return typename page_discard<Upstream>::store();
+  else return (upstream);
+}
 
 /// Effects: decommits the whole pages between two addresses. Returns: their bytes; 0 if the system refuses.
 template <class Upstream>

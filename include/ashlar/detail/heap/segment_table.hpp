@@ -230,11 +230,12 @@ struct segment_slices {
 };
 
 /// Returns: the slices that are still zero in `memory` for a segment from an upstream with the properties `Pages`. A
-/// cached segment has a head already.
+/// cached segment has a head already, and one of an ended heap.
 template <class Pages>
 [[nodiscard]] slice_mask fresh_slices_of(void* memory, slice_mask all) noexcept {
   if constexpr (!Pages::gives_zeroes) return 0;
-  return Pages::is_shared && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
+  const bool may_have_head = Pages::is_shared || Pages::has_store;
+  return may_have_head && segment::of(memory)->head.bytes != 0 ? segment::of(memory)->head.fresh : all;
 }
 
 /// Returns: of the first eight of `longest`, upper bounds of the longest runs of free slices in segments, the ones of

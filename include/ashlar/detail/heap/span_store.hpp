@@ -150,7 +150,7 @@ public:
       return false;
     const std::size_t first = growing_.wish(least, count_ == 0);
     if (first != segment_bytes)
-      if (void* const kept = space_.take_kept_segment()) return add_segment(kept, segment_bytes), true;
+      if (const block kept = space_.take_kept_segment(first)) return add_segment(kept.data, kept.size), true;
     for (std::size_t wish = first; wish != 0; wish = next_wish(wish, least))
       if (void* const memory = space_.take(wish, segment_bytes, true)) return add_segment(memory, wish), true;
     return false;
@@ -240,6 +240,8 @@ public:
       guards::end(*spaces_[i].home);
     }
     if (quarantine_) quarantine_->forget();
+    if constexpr (pages::has_store)
+      if (const segment* const home = growing_.get()) spaces_[home->head.index].hand_over();
     space_.uncharge(table_bytes());
     give_tables(space_.upstream());
     free_spans_.forget();

@@ -83,26 +83,31 @@ public:
       const scope held(lock_);
       return space_.give(p);
     }
-    space_.upstream().deallocate(p, bytes, alignment);
+    auto&& tables = tables_beside(space_.upstream());
+    tables.deallocate(p, bytes, alignment);
     const scope held(lock_);
     space_.uncharge(bytes);
   }
 
   /// Returns: memory for a segment, or null. A cached segment keeps its head and contents.
   [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_allocate_segment(std::size_t bytes) noexcept {
-    void* const kept = bytes == segment_bytes ? try_allocate_kept_segment() : nullptr;
+    void* const kept = bytes == segment_bytes ? take_whole() : nullptr;
     return kept != nullptr ? kept : take(bytes, segment_bytes, true);
   }
-  /// Returns: a whole segment that is there, of the cache or of another heap, or null.
-  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* try_allocate_kept_segment() noexcept {
-    void* const cached = take_cached();
-    return cached != nullptr ? cached : take_handed_over();
+  /// Returns: a segment that is there: a whole one of the cache or of another thread's heap, or one of at least `least`
+  /// bytes of an ended heap; or an empty block.
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE block try_allocate_kept_segment([[maybe_unused]] std::size_t least) noexcept {
+    if (void* const whole = take_whole()) return {whole, segment_bytes};
+    if constexpr (page_discard<Upstream>::has_store) return take_left(least);
+    else return {};
   }
 
-  /// Effects: caches a segment, or gives it back.
-  ASHLAR_INLINE_FOR_SIZE void deallocate_segment(void* p, std::size_t bytes) noexcept {
+  /// Effects: caches a segment, or gives it back. `ends`: since its heap ends.
+  ASHLAR_INLINE_FOR_SIZE void deallocate_segment(void* p, std::size_t bytes, bool ends = false) noexcept {
     const scope held(lock_);
     const bool has_room = space_.spare_bytes() + bytes <= most_cached_segments(kept_.left(), wanted_);
+    if constexpr (page_discard<Upstream>::has_store)
+      if (ends && bytes != segment_bytes) return space_.leave(p);
     if (bytes != segment_bytes || !has_room) return space_.give(p);
     space_.keep(p);
     count_cached();
@@ -237,11 +242,24 @@ private:
 
   [[nodiscard]] void* try_allocate_charged(std::size_t bytes, std::size_t alignment) noexcept {
     if (!charge(bytes)) return nullptr;
-    void* const p = try_allocate_from(space_.upstream(), bytes, alignment);
+    auto&& tables = tables_beside(space_.upstream());
+    void* const p = try_allocate_from(tables, bytes, alignment);
     if (p != nullptr) return p;
     const scope held(lock_);
     space_.uncharge(bytes);
     return nullptr;
+  }
+
+  // Returns: a whole segment that is there, of the cache or of another thread's heap, or null.
+  [[nodiscard]] ASHLAR_INLINE_FOR_SIZE void* take_whole() noexcept {
+    void* const cached = take_cached();
+    return cached != nullptr ? cached : take_handed_over();
+  }
+
+  // Returns: a segment of a heap that has ended, or an empty block.
+  [[nodiscard]] block take_left(std::size_t least) noexcept {
+    const scope held(lock_);
+    return space_.take_kept_segment(least);
   }
 
   [[nodiscard]] void* take_cached() noexcept {

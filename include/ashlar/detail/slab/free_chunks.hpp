@@ -116,6 +116,9 @@ class chunk_bin {
 public:
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
+  /// Returns: the chunk given last, or null.
+  [[nodiscard]] const free_chunk* last() const noexcept { return first_; }
+
   void push(void* p, std::size_t bytes) noexcept {
     mark_readable(p, sizeof(free_chunk));
     first_ = ::new (p) free_chunk{free_chunk::seal_of(p), first_, bytes};
