@@ -5,6 +5,7 @@
 #if defined(__linux__)
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <thread>
 
@@ -22,7 +23,7 @@ using ashlar_test::child_does;
 
 // AddressSanitizer moves what has a known size.
 volatile std::size_t bytes = 64;
-#define ON_STACK __builtin_alloca(bytes)
+#define ON_STACK std::memset(__builtin_alloca(bytes), 0, bytes)
 
 TEST(stack_thread, is_gone_in_the_child_of_another) {
   std::thread([] {

@@ -26,6 +26,7 @@ struct fork_participants {
   };
   static void enter(fork_participant&, const fork_participant& = {}) noexcept {}
   static void leave(fork_participant&) noexcept {}
+  static void leave_in_child(fork_participant&) noexcept {}
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
