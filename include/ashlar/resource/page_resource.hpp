@@ -28,8 +28,9 @@ struct plain {
 /// Fresh-memory policy, the default: as plain, but a growing resource above may make a whole range resident in one
 /// call. This takes 0.8 to 0.9 of the time of the faults it replaces (./dev bench fresh_memory).
 struct populated : plain {
-  /// A heap over it shares the `page_store` of these pages: for records of threads, and for a segment that it leaves.
-  static constexpr bool shares_store = true;
+  /// A heap over it, and not over a policy derived from it, shares the `page_store` of these pages: for records of
+  /// threads, and for a segment that it leaves.
+  using shares_store = populated;
 
   template <class Pages>
   static void prefault(void* p, std::size_t bytes) noexcept {
@@ -120,7 +121,6 @@ class by_wish : public populated {
 public:
   /// From level `hardened` on a heap over it has guard pages.
   static constexpr bool wants_guards = true;
-  static constexpr bool shares_store = false;
   /// The largest block that `set_populates` makes resident: a heap's segment, which is in use soon. A larger block is
   /// one of the program's, which may touch little of it.
   static constexpr std::size_t most_populated_bytes = std::size_t{4} << 20;

@@ -90,7 +90,7 @@ public:
   }
 
   /// @{ Segments of heaps: at least `least` bytes that `give_segment` got, with their contents behind `free_chunk`, or
-  /// an empty block; a segment of the system comes back.
+  /// an empty block. `give_segment` expects a mapping of its own.
   [[nodiscard]] ASHLAR_COLD block take_segment(std::size_t least) noexcept {
     if (!try_enter()) return {};
     block found;
@@ -116,7 +116,8 @@ public:
   }
   /// @}
 
-  /// Effects: gives free memory back to the system, except for spans of `retain_bytes`. Returns: bytes given back.
+  /// Effects: gives free memory back to the system, except for spans of `retain_bytes`: segments of
+  /// heaps go in any case. Returns: bytes given back.
   ASHLAR_COLD std::size_t trim(std::size_t retain_bytes) noexcept {
     if (!try_enter()) return 0;
     const block raw = std::exchange(raw_, {});
@@ -436,7 +437,11 @@ private:
     if constexpr (ASHLAR_MAY_BE_CLOSED)
       if (!expects_close_.exchange(true, memory_order_relaxed)) static_cast<void>(std::atexit(close_library));
   }
-  ASHLAR_OF_THIS_LIBRARY static void close_library() { static_cast<void>(basic_page_store<Pages>::trim()); }
+  // Again by destructors that run later, and give back.
+  ASHLAR_OF_THIS_LIBRARY static void close_library() {
+    expects_close_.store(false, memory_order_relaxed);
+    static_cast<void>(basic_page_store<Pages>::trim());
+  }
   ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> expects_close_ = false;
 
   // The lock is free in a moment, unless this thread has it: a signal handler forks above its holder.

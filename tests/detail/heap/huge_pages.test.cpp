@@ -57,6 +57,8 @@ struct recorded_calls : ashlar::os::system_calls {
   }
   [[nodiscard]] static bool collapse(void* p, std::size_t bytes) noexcept {
     EXPECT_TRUE(is_aligned(p, unit_bytes) && bytes == unit_bytes);
+    const auto* const home = ashlar::detail::segment::of(p);
+    EXPECT_LE(ashlar::address_of(p) + bytes, ashlar::address_of(home) + home->head.bytes) << "memory of others";
     collapsed.push_back(p);
     errno = EINVAL;  // as before Linux 6.1
     return collapses;
@@ -287,6 +289,17 @@ TEST(heap_on_huge_pages, makes_split_pages_whole_as_they_fill) {
     EXPECT_LE(calls::collapsed.size(), 20u) << "each once";
     EXPECT_TRUE(heap.invariant() && blocks.are_intact());
   }
+}
+
+// Its pages were small before it had 2 MiB.
+TEST(heap_on_huge_pages, makes_the_first_one_whole_once_the_segment_has_grown) {
+  using calls = huge_pages::calls;
+  if (!calls::has_huge_pages) GTEST_SKIP() << "this system has none";
+  calls::clear();
+  ashlar::local_heap<huge_pages::upstream> heap;
+  const auto& first = *ashlar::detail::segment::of(heap.allocate(100'000));
+  while (heap.held_bytes() <= 2 * segment_bytes) ASSERT_NE(heap.try_allocate(100'000), nullptr);
+  EXPECT_EQ(calls::collapsed.size(), first.head.bytes >= unit_bytes ? 1u : 0u) << first.head.bytes;
 }
 
 TEST(heap_on_huge_pages, is_sound_at_volume) {

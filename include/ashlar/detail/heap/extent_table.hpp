@@ -145,7 +145,7 @@ using upstream_call = void* (*)(extent_table& of, const window& extent, std::siz
 struct extent_calls {
   /// Returns: memory for an extent of that kind or, with less alignment than a window, for a table. `other`: alignment.
   upstream_call take;
-  /// @{ Effects: gives an extent back, `other`: since its heap ends; or a table of `bytes` bytes at `other`.
+  /// @{ Effects: gives an extent back, `other`: 1 if its heap ends, else 0; or a table of `bytes` bytes at `other`.
   upstream_call give;
   upstream_call give_table;
   /// @}

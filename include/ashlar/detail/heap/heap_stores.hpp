@@ -266,7 +266,7 @@ public:
     });
   }
 
-  /// Effects: takes all blocks back and gives all memory to the upstream.
+  /// Effects: takes all blocks back and gives all memory to the upstream, or the last segment to its store.
   void release() noexcept {
     expect_live_intact();
     cache_.clear();

@@ -2,6 +2,7 @@
 // Properties of an upstream's pages: whether they come zeroed, can be decommitted, moved, and given back.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 
 #include <ashlar/base/atomics.hpp>
@@ -55,7 +56,8 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
   static constexpr bool lengthens = pages::releases_parts && requires(void* p, std::size_t n) {
     basic_page_resource<Fresh, pages>{}.try_expand(p, n, n, n);
   };
-  static constexpr bool has_store = lengthens && requires { requires Fresh::shares_store; };
+  static constexpr bool has_store =
+      lengthens && requires { requires std::same_as<typename Fresh::shares_store, Fresh>; };
   using store = basic_page_store<pages>;
 
   static constexpr bool has_transparent = requires { requires Calls::has_huge_pages; };
@@ -68,11 +70,12 @@ struct page_discard<basic_page_resource<Fresh, Pages<Calls>>> {
     else return false;
   }
 
-  /// Returns: whether a wish for huge pages is in effect: then memory goes back by `unit_bytes`, if it need not be
-  /// less.
+  /// Returns: whether a wish for huge pages of `unit_bytes` is in effect, even where the administrator declines them:
+  /// then memory goes back by these, if it need not be less. Of larger pages the system makes larger ones.
   [[nodiscard]] static ASHLAR_INLINE bool are_huge() noexcept {
     if constexpr (has_guards) return false;  // which split them
-    else if constexpr (requires { Fresh::wants_huge(); }) return has_transparent && Fresh::wants_huge();
+    else if constexpr (requires { Fresh::wants_huge(); })
+      return has_transparent && Calls::page_bytes() == 4096 && Fresh::wants_huge();
     else return pages::least_part_bytes == unit_bytes;
   }
 

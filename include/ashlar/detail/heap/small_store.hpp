@@ -401,7 +401,7 @@ private:
     });
     const std::size_t before = slab.dropped_bytes;
     dropped_.keep(slab, slab.free, dropped);
-    segment::of(&slab)->head.split = 3;
+    if (dropped != 0) segment::of(&slab)->head.split = 3;
     return dropped - detail::min(dropped, before);
   }
 

@@ -29,8 +29,9 @@ namespace ashlar::ASHLAR_ABI::detail {
 /// Segments come whole from the upstream, or shorter when memory is short. The first one begins short and becomes
 /// longer in place where memory of the upstream does so: so a thread with few blocks takes little, also of address
 /// space and of memory that is locked. A new span is the lowest fit in the oldest segment with room, preferably at the
-/// start of a former span, where the first pages are resident. A block reuses a recently freed one of its length.
-/// Thread safety: none; the upstream is called under the lock of the caller. Nothing is allocated before it is needed.
+/// start of a former span, where the first pages are resident; on huge pages the lowest in the fullest one (`gather`).
+/// A block reuses a recently freed one of its length. Thread safety: none; the upstream is called under the lock of the
+/// caller. Nothing is allocated before it is needed.
 template <resource Upstream>
 class span_store : public segment_table<segment_slices> {
   using pages = page_discard<Upstream>;
@@ -308,12 +309,15 @@ private:
   }
 
   ASHLAR_COLD void mend_split(segment& home) noexcept {
-    const auto live = spaces_[home.head.index].live();
-    for (unsigned unit = 0; unit != 2; ++unit)
-      if ((home.head.split >> unit & 1) != 0 && live.of[unit] >= unit_bytes / 4 * 3) {
-        home.head.split = static_cast<std::uint8_t>(home.head.split ^ 1U << unit);
-        pages::collapse(home.slice(unit * slices_per_unit), unit_bytes);
-      }
+    for (unsigned unit = 0; unit != 2; ++unit) {
+      const segment_slices& in = spaces_[home.head.index];
+      const slice_mask free = in.free & ones(unit * slices_per_unit, slices_per_unit);
+      const bool has_grown = home.head.bytes >= (unit + 1) * unit_bytes;
+      if ((home.head.split >> unit & 1) == 0 || !has_grown) continue;
+      if (count_bits(free) > slices_per_unit / 4 || in.live().of[unit] < unit_bytes / 4 * 3) continue;
+      home.head.split = static_cast<std::uint8_t>(home.head.split ^ 1U << unit);
+      pages::collapse(home.slice(unit * slices_per_unit), unit_bytes);
+    }
   }
 
   void verify_poison([[maybe_unused]] std::size_t i, [[maybe_unused]] slice_mask which) const noexcept {
@@ -398,11 +402,11 @@ private:
     std::size_t given = 0;
     segment_slices& in = spaces_[i];
     const slice_mask which = splits ? in.used() : in.idle_unit();
-    if (splits) in.home->head.split = 3;
     verify_poison(i, which);
+    if (!splits && (which == 0 || !pages::discard(in.home->slice(slices_per_unit), unit_bytes))) return 0;
+    if (splits && which != 0) in.home->head.split = 3;
     ashlar::detail::for_each_run(which, [&](std::size_t first, std::size_t length) {
-      const std::size_t from = splits ? first : slices_per_unit, slices = splits ? length : slices_per_unit;
-      if (!pages::discard(in.home->slice(from), slices * slice_bytes)) return;
+      if (splits && !pages::discard(in.home->slice(first), length * slice_bytes)) return;
       in.drop(first, length);
       dirty_slices_ -= length;
       given += length * slice_bytes;

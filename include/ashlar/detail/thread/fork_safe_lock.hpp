@@ -34,7 +34,8 @@ private:
 ///
 /// The fork cannot back out of a `Lock` without `try_lock`: it waits for such locks in the order in which they were
 /// first taken. It deadlocks if threads nest them in another order, or take one for the first time while they hold
-/// another. Expects: no thread forks while it holds such a lock. Thread safety: as `Lock`.
+/// another; in a forked child each take is the first again. Expects: no thread forks while it holds such a lock. Thread
+/// safety: as `Lock`.
 template <basic_lockable Lock>
 class fork_safe_lock : private fork_lock {
 public:
