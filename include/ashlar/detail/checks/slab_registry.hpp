@@ -26,7 +26,7 @@ public:
   void enter(registered_slab& line) noexcept {
     const check_scope<spin_lock> held(lock_);
     slabs_.insert(&line);
-    has_stack_slabs_ = has_stack_slabs_ || line.stack.is_any();
+    has_stack_slabs_ = has_stack_slabs_ || line.is_on_stack;
   }
 
   /// Effects: removes a slab. Expects: it was entered.
@@ -55,7 +55,7 @@ public:
     if (!has_stack_slabs_) return;
     address_tree<registered_slab> left;
     slabs_.for_each([&left](registered_slab& each) {
-      if (each.stack.is_gone()) each.cells = nullptr;
+      if (each.is_on_stack && !stack_thread::is_on_own(&each)) each.cells = nullptr;
       else left.insert(&each);
     });
     slabs_ = left;
@@ -84,7 +84,7 @@ inline void slab_registration::enter(const void* owner, const std::byte* cells, 
   line_->owner = owner;
   line_->cells = cells;
   line_->bytes = static_cast<std::uint32_t>(bytes);
-  line_->cell_bytes = static_cast<std::uint32_t>(cell_bytes);
+  line_->cell_bytes = static_cast<std::uint32_t>(cell_bytes) & 0x7FFF'FFFF;  // says g++
   process_slabs.enter(*line_);
 }
 

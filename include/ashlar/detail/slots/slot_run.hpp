@@ -23,10 +23,10 @@ struct alignas(Alignment) slot_memory {
   std::byte bytes[slot_guard<Bytes, Alignment>::stride];
 };
 
-/// Effects: enters slots in the registry, up to 2^31 bytes of them: the owner of the rest is unknown.
+/// Effects: enters slots in the registry, up to 2 GiB of them: the owner of the rest is unknown.
 inline void enter_slots(slab_registration& line, const void* owner, const std::byte* first_slot, std::size_t bytes,
                         std::size_t slot_bytes) noexcept {
-  constexpr std::size_t most = std::size_t{1} << 31;
+  constexpr std::size_t most = (std::size_t{1} << 31) - 1;
   line.enter(owner, first_slot, std::min(bytes, most), std::min(slot_bytes, most));
 }
 

@@ -154,8 +154,8 @@ struct registered_slab : tree_node<registered_slab> {
   const void* owner = nullptr;
   const std::byte* cells = nullptr;
   std::uint32_t bytes = 0;  ///< of all cells; slabs have at most 2^31
-  std::uint32_t cell_bytes = 0;
-  stack_thread stack{this};
+  std::uint32_t cell_bytes : 31 = 0;
+  std::uint32_t is_on_stack : 1 = stack_thread(this).is_any();
 };
 
 /// The member of a slab's header for the registry: an entry from level `checked` on, at `fast` no data and no code.
