@@ -8,8 +8,8 @@ set -euo pipefail
 source=$1 object=$2
 shift 3
 if "$@" -dM -E -x c++ /dev/null | grep -q '__clang__'; then
-  declare -A most=([Os.store]=9300 [Os.one_thread]=6640 [Os.thread_cached]=15930
-    [O2.store]=10020 [O2.one_thread]=6640 [O2.thread_cached]=17510)
+  declare -A most=([Os.store]=9530 [Os.one_thread]=6640 [Os.thread_cached]=15930
+    [O2.store]=10210 [O2.one_thread]=6640 [O2.thread_cached]=17510)
 else
   declare -A most=([Os.store]=8930 [Os.one_thread]=6060 [Os.thread_cached]=14330
     [O2.store]=9580 [O2.one_thread]=8530 [O2.thread_cached]=16080)

@@ -84,7 +84,7 @@ inline void slab_registration::enter(const void* owner, const std::byte* cells, 
   line_->owner = owner;
   line_->cells = cells;
   line_->bytes = static_cast<std::uint32_t>(bytes);
-  line_->cell_bytes = static_cast<std::uint32_t>(cell_bytes) & 0x7FFF'FFFF;  // says g++
+  line_->cell_bytes = static_cast<std::uint32_t>(cell_bytes) & 0x7FFF'FFFF;  // no more, which g++ asks for
   process_slabs.enter(*line_);
 }
 

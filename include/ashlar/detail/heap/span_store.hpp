@@ -309,12 +309,10 @@ private:
   }
 
   ASHLAR_COLD void mend_split(segment& home) noexcept {
+    const auto live = spaces_[home.head.index].live();
     for (unsigned unit = 0; unit != 2; ++unit) {
-      const segment_slices& in = spaces_[home.head.index];
-      const slice_mask free = in.free & ones(unit * slices_per_unit, slices_per_unit);
-      const bool has_grown = home.head.bytes >= (unit + 1) * unit_bytes;
-      if ((home.head.split >> unit & 1) == 0 || !has_grown) continue;
-      if (count_bits(free) > slices_per_unit / 4 || in.live().of[unit] < unit_bytes / 4 * 3) continue;
+      const bool is_whole = home.head.bytes >= (unit + 1) * unit_bytes;  // it has grown
+      if ((home.head.split >> unit & 1) == 0 || !is_whole || live.of[unit] < unit_bytes / 4 * 3) continue;
       home.head.split = static_cast<std::uint8_t>(home.head.split ^ 1U << unit);
       pages::collapse(home.slice(unit * slices_per_unit), unit_bytes);
     }
