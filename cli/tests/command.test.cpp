@@ -59,6 +59,7 @@ TEST_F(command, usage_is_printed_once_and_names_all_arguments) {
     EXPECT_FALSE(said("out", "Usage:")) << text("out");
   }
   ASSERT_EQ(ashlar("plan --help"), 0);
+  EXPECT_TRUE(said("out", "--from-trace TRACE "));
   EXPECT_TRUE(said("out", "--between MARK MARK "));
   EXPECT_TRUE(said("out", "--window SECONDS SECONDS "));
 }

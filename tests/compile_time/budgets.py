@@ -61,10 +61,10 @@ BUDGETS = (
     Budget(Subject("pool_allocator.hpp", PARSE, "#include <ashlar/face/pool_allocator.hpp>\n"),
            Subject("boost/pool/pool_alloc.hpp", PARSE, "#include <boost/pool/pool_alloc.hpp>\n"),
            {"clang": 1.0, "gcc": 1.0}),
-    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.7, "gcc": 2.05}),
-    Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.85, "gcc": 2.35}),
+    Budget(*pooled_list(FAST, "-O2 -DNDEBUG"), {"clang": 1.7, "gcc": 2.1}),
+    Budget(*pooled_list(OPTIMISE, "-O2"), {"clang": 1.95, "gcc": 2.35}),
     Budget(Subject("a heap of ashlar::heap, -O2 -DNDEBUG", (*FAST, "-DASHLAR_COMPILED_HEAP=1"), HEAP), REGEX,
-           {"clang": 2.5, "gcc": 2.35}),
+           {"clang": 2.6, "gcc": 2.7}),
     Budget(Subject("ashlar.hpp", PARSE, "#include <ashlar/ashlar.hpp>\n"), REGEX, {"clang": 3.55, "gcc": 3.6}),
 )
 
