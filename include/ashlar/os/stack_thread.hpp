@@ -33,10 +33,11 @@ public:
   /// Returns: whether a forked child lacks the thread. Expects: the child has no second thread yet.
   [[nodiscard]] bool is_gone() const noexcept { return is_any() && thread_ != own(); }
 
-  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread, above this call.
+  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread.
   [[nodiscard]] static bool is_on_own([[maybe_unused]] const void* object) noexcept {
 #if defined(ASHLAR_FINDS_STACK)
-    return is_on_own_stack(reinterpret_cast<std::uintptr_t>(object));
+    const auto at = reinterpret_cast<std::uintptr_t>(object);
+    return lowest_ != 0 && at >= lowest_ && at < own();  // its maker has asked
 #else
     return true;
 #endif
