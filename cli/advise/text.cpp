@@ -12,6 +12,7 @@
 #include "cli/preload/settings.hpp"
 #include "cli/rounds/effect.hpp"
 #include "cli/routes/plan.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -443,15 +444,15 @@ json advice_json(const advice& a, const call_tree& tree, site_names& names) {
           {"program_ns", a.limits.program_ns},
           {"rules", all_thresholds(a.limits)},
           {"features", program_json(a.features)},
-          {"resident_peak_bytes", a.resident_peak == 0 ? json() : json(a.resident_peak)},
+          {"resident_peak_bytes", or_null(a.resident_peak)},
           {"own_allocator", own_allocator_json(a.own)},
           {"processes", a.processes},
-          {"choice", a.choice.empty() ? json() : json(a.choice)},
+          {"choice", or_null(a.choice)},
           {"measurement", a.measurement.data},
-          {"not_measured", a.not_measured.empty() ? json() : json(a.not_measured)},
+          {"not_measured", or_null(a.not_measured)},
           {"plan", plan_json(a)},
-          {"no_plan", a.no_plan.empty() ? json() : json(a.no_plan)},
-          {"order", a.order.empty() ? json() : json(a.order)},
+          {"no_plan", or_null(a.no_plan)},
+          {"order", or_null(a.order)},
           {"sites", sites}};
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -172,7 +173,7 @@ json to_json(const remedy_effect& e) {
 json stage_json(const remedy_stage& stage) {
   const rounds_played& played = stage.runs.played;
   return {{"rounds", played.rounds},
-          {"rounds_planned", played.planned == 0 ? json() : json(played.planned)},
+          {"rounds_planned", or_null(played.planned)},
           {"seconds", played.seconds},
           {"runs", rounds_json(stage.runs, stage.names)}};
 }
@@ -226,7 +227,7 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"sentence", remedy_sentence(m, request)},
             {"winner", name_at(m.winner)},
             {"fastest", name_at(m.fastest)},
-            {"memory_price", request.memory_price == 0 ? json() : json(request.memory_price)},
+            {"memory_price", or_null(request.memory_price)},
             {"best_without_code", name_at(m.best_without_code)},
             {"whole_plan", name_at(m.whole_plan)},
             {"plan", name_at(m.by_plan)},
@@ -253,8 +254,8 @@ json remedy_json(const remedy_measurement& m, const remedy_request& request) {
             {"remedies", json::array()},
             {"groups", json::array()},
             {"group_pairs", m.group_pairs},
-            {"no_plan", m.no_plan.empty() ? json() : json(m.no_plan)},
-            {"groups_budget_seconds", m.groups_budget == 0 ? json() : json(m.groups_budget)},
+            {"no_plan", or_null(m.no_plan)},
+            {"groups_budget_seconds", or_null(m.groups_budget)},
             {"against_itself", effect_json(m.itself)},
             {"screen", stage_json(m.screened)},
             {"confirmation", stage_json(m.confirmed)},

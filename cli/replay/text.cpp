@@ -5,6 +5,7 @@
 
 #include "cli/replay/figures.hpp"
 #include "cli/rounds/text.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -253,7 +254,7 @@ json replay_json(const replay_figures& figures, const replayed_trace& trace) {
           {"program_ns", trace.program_ns > 0 ? json(trace.program_ns) : json()},
           {"repetitions", trace.repetitions},
           {"seconds", figures.played.seconds},
-          {"rounds_planned", figures.played.planned == 0 ? json() : json(figures.played.planned)},
+          {"rounds_planned", or_null(figures.played.planned)},
           {"confidence", 1 - effect_error},
           {"counts", to_json(trace.counts)},
           {"allocators", allocators_json(figures, trace)},

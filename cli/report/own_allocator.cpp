@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -135,7 +136,6 @@ std::string own_allocator_text(const own_allocator& own) {
 
 nlohmann::json own_allocator_json(const std::optional<own_allocator>& own) {
   if (!own) return nullptr;
-  const auto or_null = [](std::string_view text) { return text.empty() ? nlohmann::json() : nlohmann::json(text); };
   return {{"malloc_bytes", own->malloc_bytes},
           {"memory_bytes", own->memory_bytes},
           {"runtime", or_null(own->facts.runtime)},

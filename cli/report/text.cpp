@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/report/data.hpp"
+#include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -239,8 +240,6 @@ using nlohmann::json;
 
 json amount_to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
 
-json or_null(std::uint64_t figure) { return figure == 0 ? json() : json(figure); }
-
 json to_json(const std::vector<histogram_row>& rows, bool bytes) {
   json all = json::array();
   for (const histogram_row& row : rows) {
@@ -327,7 +326,7 @@ json report_json(const report_data& data) {
           {"anonymous_peak_bytes", data.resident_peak_bytes == 0 ? json() : json(data.anonymous_peak_bytes)},
           {"own_allocator", own_allocator_json(data.own)},
           {"processes", data.processes},
-          {"choice", data.choice.empty() ? json() : json(data.choice)},
+          {"choice", or_null(data.choice)},
           {"failed_calls", s.failed},
           {"frees", s.frees},
           {"frees_of_unknown", s.unknown},

@@ -30,6 +30,12 @@ void write_text(const std::string& path, const std::string& text);
 /// As `write_text`, indented. Bytes that are not UTF-8 are replaced.
 void write_json(const std::string& path, const nlohmann::json& value);
 
+/// Returns: a value; null for the one that stands for none: 0, or an empty text.
+template <class T>
+[[nodiscard]] nlohmann::json or_null(const T& value) {
+  return value == T() ? nlohmann::json() : nlohmann::json(value);
+}
+
 /// Returns: whether both paths lead to one file, which exists.
 [[nodiscard]] bool is_same_file(const std::string& a, const std::string& b);
 
