@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The `ashlar` command: finds the verb and runs it. Each verb has its own file and registers itself.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <exception>
-#include <system_error>
 
 #include <ashlar/base/config.hpp>
 

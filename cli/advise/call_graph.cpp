@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Joins the frames of all stacks by name from the outermost inwards, weighs them, and keeps the heaviest.
-#include "cli/advise/page.hpp"
+#include "cli/advise/advice.hpp"
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <numeric>
 #include <ranges>
-#include <unordered_map>
-#include <utility>
 
 #include "cli/support/function_names.hpp"
 

@@ -2,7 +2,6 @@
 // Finds the suffixes of call chains at which chains part.
 #include "cli/advise/call_tree.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 namespace ashlar::cli {

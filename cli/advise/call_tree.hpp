@@ -8,13 +8,7 @@
 // A return address that comes again on a stack is left out: recursion counts once, at any depth.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <ashlar/base/trace_tables.hpp>
 

@@ -5,10 +5,7 @@
 //     for (...) list.push_back(i), list.pop_front();       comes and goes: in an arena it would pile up
 #include "cli/advise/sites.hpp"
 
-#include <algorithm>
-#include <map>
 #include <numeric>
-#include <unordered_map>
 
 #include <fmt/format.h>
 

@@ -2,12 +2,7 @@
 // The facts of a call site on which advice rests: counted in one pass, in constant time an event.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <compare>
-#include <cstddef>
-#include <map>
-#include <utility>
 
 #include <ashlar/base/event.hpp>
 #include <ashlar/study/histogram.hpp>

@@ -2,12 +2,7 @@
 // The table of simulations, one for each remedy, and the one judgement of all.
 #include "cli/advise/rules.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include <fmt/format.h>
-
-#include <ashlar/base/event.hpp>
 
 #include "cli/support/text.hpp"
 

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Looks for long-lived objects from the innermost call on, puts their sites together by size and lifetime, and writes
 // the groups as a plan of routes.
-
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <functional>
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -2,7 +2,6 @@
 // Keeps the moment of the most live bytes of each bin, adds up the lanes, and joins bins in pairs.
 #include "cli/advise/history.hpp"
 
-#include <algorithm>
 #include <iterator>
 
 namespace ashlar::cli {

@@ -3,13 +3,6 @@
 // of bins: the time scale doubles when bins run out.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <ashlar/base/event.hpp>
 #include <ashlar/base/trace_tables.hpp>
 #include <ashlar/study/summary.hpp>

@@ -8,30 +8,18 @@
 //    └─ sort_by_gain
 #include "cli/advise/measurement.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <iostream>
 #include <iterator>
-#include <map>
-#include <numeric>
 #include <sstream>
-#include <tuple>
 
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/advise/repetition.hpp"
-#include "cli/rounds/effect.hpp"
-#include "cli/rounds/rounds.hpp"
 #include "cli/routes/handover.hpp"
 #include "cli/support/elf_file.hpp"
 #include "cli/support/inspect_program.hpp"
-#include "cli/support/start_self.hpp"
-#include "cli/support/temporary.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 
@@ -58,10 +46,7 @@ std::string ask_apart(const std::vector<std::string>& words, const std::string& 
       .arguments = {"ashlar"}, .from = answered.descriptor(), .to = STDOUT_FILENO, .input = asked.descriptor()};
   part.arguments.insert(part.arguments.end(), words.begin(), words.end());
   for (char** entry = ::environ; *entry != nullptr; ++entry) part.environment.emplace_back(*entry);
-  const pid_t child = start_self(part);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = run_self(std::move(part));
   std::string text(static_cast<std::size_t>(std::max<off_t>(::lseek(answered.descriptor(), 0, SEEK_END), 0)), '\0');
   const ssize_t n = ::pread(answered.descriptor(), text.data(), text.size(), 0);
   if (!WIFEXITED(status)) throw std::runtime_error("the process that measures died");

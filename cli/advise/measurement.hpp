@@ -2,8 +2,6 @@
 // Advice that is measured: remedies replayed on the trace, or run under the program.
 #pragma once
 
-#include <stdexcept>
-
 #include "cli/advise/advice.hpp"
 #include "cli/remedies/experiment.hpp"
 #include "cli/report/trace.hpp"

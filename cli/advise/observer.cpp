@@ -2,10 +2,7 @@
 // Follows every object from birth to death, at each candidate site of its call chain.
 #include "cli/advise/observer.hpp"
 
-#include <algorithm>
 #include <tuple>
-
-#include "cli/advise/features.hpp"
 
 namespace ashlar::cli {
 

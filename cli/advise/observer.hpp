@@ -2,8 +2,6 @@
 // Counts the features of every candidate call site from the events of one trace after the other.
 #pragma once
 
-#include <unordered_map>
-
 #include <ashlar/base/event.hpp>
 #include <ashlar/study/summary.hpp>
 

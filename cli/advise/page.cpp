@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Fills the page: verdict, plan, sites, timeline, lanes, pages kept, and what is never freed.
-#include "cli/advise/page.hpp"
-
-#include <algorithm>
-#include <functional>
-#include <span>
-#include <unordered_map>
+#include "cli/advise/advice.hpp"
 
 #include <fmt/format.h>
 

@@ -3,17 +3,11 @@
 // work, or waits for a terminal, does other work the second time.
 #include "cli/advise/repetition.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <stdexcept>
-#include <system_error>
 
 #include <fmt/format.h>
 
-#include <ashlar/base/trace_source.hpp>
-#include <ashlar/detail/trace/index.hpp>
-
-#include "cli/preload/settings.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/rounds/program.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/text.hpp"

@@ -2,8 +2,6 @@
 // Each rule's condition, and its evidence in a sentence.
 #include "cli/advise/rules.hpp"
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>

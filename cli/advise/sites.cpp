@@ -2,16 +2,12 @@
 // Judges source lines, and splits one only where the remedy of the whole does not serve its callers.
 #include "cli/advise/sites.hpp"
 
-#include <algorithm>
 #include <iterator>
-#include <map>
-#include <set>
-#include <span>
 #include <tuple>
 
 #include <fmt/format.h>
 
-#include "cli/preload/settings.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {

@@ -3,10 +3,7 @@
 // verdict, and gives each a title of its own.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
 
 #include "cli/advise/rules.hpp"
 #include "cli/rounds/effect.hpp"

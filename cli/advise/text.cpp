@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Advice as a page of 100 columns, three sentences for each site, and as JSON.
-#include <algorithm>
 #include <cmath>
-#include <span>
 
 #include <fmt/format.h>
 
-#include <ashlar/base/event.hpp>
-
 #include "cli/advise/advice.hpp"
-#include "cli/preload/settings.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/rounds/effect.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/output.hpp"

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar advise`: for each call site of a recorded program the remedy that its trace supports, or none.
-#include <algorithm>
-#include <functional>
 #include <iterator>
-#include <span>
-#include <tuple>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/measurement.hpp"
-#include "cli/advise/page.hpp"
 #include "cli/advise/repetition.hpp"
 #include "cli/html/page.hpp"
-#include "cli/preload/settings.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/record/processes.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/report/trace.hpp"
@@ -24,7 +16,7 @@
 #include "cli/support/parse.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
-#include "cli/verify/options.hpp"
+#include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
 

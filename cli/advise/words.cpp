@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The table of remedies, and gains in words. Each gain has its level in capitals: ESTIMATE, SIMULATED or MEASURED.
-#include <algorithm>
-
 #include <fmt/format.h>
-
-#include <ashlar/base/event.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/support/text.hpp"

@@ -3,14 +3,7 @@
 // name once.
 #include "cli/html/page.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <unordered_map>
-
-#include <fmt/format.h>
-
-#include <ashlar/base/config.hpp>
-#include <ashlar/study/histogram.hpp>
 
 #include "cli/replay/figures.hpp"
 #include "cli/report/data.hpp"

@@ -3,7 +3,6 @@
 // are compiled from the unwind tables of the program, once for each address. Programs of x86-64 alone.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <ashlar/base/config.hpp>

@@ -5,8 +5,6 @@
 
 #include <cstring>
 
-#include <ashlar/base/config.hpp>
-
 namespace ashlar::recorder {
 
 namespace {

@@ -2,10 +2,6 @@
 // malloc and its family: each serves the request of the program, and notes it. mallocx and its relatives are served by
 // those of a program that is linked with jemalloc; in another program they stand on malloc, as in libashlar.
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include <unistd.h>
 
 #include <ashlar/base/bits.hpp>
 

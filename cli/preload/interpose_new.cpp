@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // operator new and delete in all their forms, distinguished and noted.
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
 #include <cstdlib>
 #include <iterator>
 #include <new>
-#include <type_traits>
-
-#include <dlfcn.h>
 
 #include <ashlar/base/bits.hpp>
 

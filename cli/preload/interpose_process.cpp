@@ -2,16 +2,9 @@
 // What a program does that is no allocation, and that a trace tells: it ends or becomes another without running its
 // destructors, unloads code, and notes marks, spans and names of threads. ashlar_record.h finds the functions of the
 // notes.
-#include <atomic>
 #include <cstdarg>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <string_view>
-#include <type_traits>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "cli/preload/recorder.hpp"
 #include "malloc/deep_binding.hpp"

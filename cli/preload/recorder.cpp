@@ -1,30 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The recorder's life: start at the first allocation, a log for each thread, fork, exec, end.
+// The recorder's life: start at the first allocation, a log for each thread, its memory, fork, exec, end.
 #include "cli/preload/recorder.hpp"
 
-#include <algorithm>
-#include <cerrno>
 #include <climits>
-#include <cstring>
-#include <span>
 
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
-#include <ashlar/base/lock.hpp>
-#include <ashlar/base/platform.hpp>
-#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 
 #include "cli/preload/memory_use.hpp"
-#include "cli/preload/status.hpp"
 #include "cli/preload/trace_file.hpp"
 #include "cli/preload/written_once.hpp"
 
+extern "C" {
+[[gnu::visibility("hidden")]] extern const std::byte __bss_start[], _end[];  // of this library, by its linker
+}
+
 namespace ashlar::recorder {
+
+memory_use own_memory() noexcept {
+  const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  const memory_use found = memory_from(fd);
+  close(fd);
+  return found;
+}
+
+std::uint64_t resident_part(const void* begin, std::size_t bytes) noexcept {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  auto at = reinterpret_cast<std::uintptr_t>(begin) & ~(page - 1);
+  const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(begin) + bytes;
+  std::uint64_t pages = 0;
+  unsigned char is_resident[512];
+  for (; at < end; at += sizeof is_resident * page) {
+    const std::size_t left = (end - at + page - 1) / page, n = std::min(left, sizeof is_resident);
+    if (mincore(reinterpret_cast<void*>(at), n * page, is_resident) != 0) return bytes;
+    for (std::size_t i = 0; i < n; ++i) pages += is_resident[i] & 1U;
+  }
+  return pages * page;
+}
+
+std::uint64_t resident_variables() noexcept {
+  return resident_part(__bss_start, static_cast<std::size_t>(_end - __bss_start));
+}
 
 constinit thread_local thread_state self{};
 

@@ -4,12 +4,9 @@
 #include "cli/preload/stack_walk.hpp"
 
 #include <algorithm>
-#include <cerrno>
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <ashlar/base/lock.hpp>
 

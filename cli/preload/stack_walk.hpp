@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <utility>
 
 #include <ashlar/base/config.hpp>

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Walks the stack by cached rules, or by an unwinder where it has none; the table of stacks; and the list of the loaded
 // ELF objects with their build ids.
-#include "cli/preload/stacks.hpp"
-
-#include <algorithm>
-#include <atomic>
 #include <cstdlib>
-#include <span>
-#include <string_view>
 
 #include <dlfcn.h>
-#include <link.h>
 #include <sys/auxv.h>
-#include <unistd.h>
 
-#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/table_chunks.hpp>
 #include <ashlar/detail/trace/unloads.hpp>
 
 #include "cli/preload/real.hpp"
 #include "cli/preload/recorder.hpp"
-#include "cli/preload/settings.hpp"
 #include "cli/preload/stack_walk.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/preload/written_once.hpp"
 #include "malloc/route/build_ids.hpp"
 

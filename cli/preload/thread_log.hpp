@@ -4,7 +4,6 @@
 // threads without.
 #pragma once
 
-#include <atomic>
 #include <span>
 
 #include <ashlar/base/config.hpp>
@@ -12,9 +11,9 @@
 #include <ashlar/detail/trace/record.hpp>
 
 #include "cli/preload/real.hpp"
-#include "cli/preload/settings.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stack_walk.hpp"
+#include "cli/preload/status.hpp"
 
 namespace ashlar::recorder {
 

@@ -3,31 +3,21 @@
 // few of which threads borrow, so that memory does not grow with their number.
 #include "cli/preload/trace_file.hpp"
 
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 
-#include <ashlar/base/trace_source.hpp>
-#include <ashlar/detail/trace/decode.hpp>
 #include <ashlar/trace/writer.hpp>
 
 #include "cli/preload/clock.hpp"
 #include "cli/preload/memory_use.hpp"
-#include "cli/preload/real.hpp"
-#include "cli/preload/status.hpp"
 
 namespace ashlar::recorder {
 

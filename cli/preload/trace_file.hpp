@@ -8,8 +8,8 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/format.hpp>
 
-#include "cli/preload/settings.hpp"
 #include "cli/preload/sleeping_lock.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/preload/thread_log.hpp"
 
 namespace ashlar::recorder {

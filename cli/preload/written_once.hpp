@@ -2,9 +2,6 @@
 // A table of a trace under construction: each distinct item gets an id by its hash, and is written once.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/varint.hpp>

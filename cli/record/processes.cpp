@@ -2,18 +2,13 @@
 // Reads the headers of the files whose names may be those of one recording.
 #include "cli/record/processes.hpp"
 
-#include <algorithm>
-#include <filesystem>
 #include <stdexcept>
-#include <system_error>
 
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <ashlar/base/trace_source.hpp>
-#include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>
 
 #include "cli/support/text.hpp"

@@ -2,21 +2,12 @@
 // A chunk of JSON behind the recorder's own, which readers of events skip.
 #include "cli/record/run_note.hpp"
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
-#include <fstream>
-#include <string_view>
-#include <system_error>
-
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <ashlar/base/event.hpp>
-#include <ashlar/base/trace_source.hpp>
-#include <ashlar/detail/trace/format.hpp>
 
 #include "cli/support/inspect_program.hpp"
 

@@ -2,13 +2,6 @@
 // What a trace tells of the run beside its events, so that the recorded command can be run again in its surroundings.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include <ashlar/base/trace_source.hpp>
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/index.hpp>

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar record`: runs a program and records its allocations.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
-#include <random>
-#include <system_error>
-
-#include <unistd.h>
-
-#include "cli/preload/settings.hpp"
-#include "cli/record/memory_watch.hpp"
+#include "cli/support/verb.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -18,7 +9,6 @@
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
-#include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
 

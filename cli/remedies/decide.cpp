@@ -2,13 +2,8 @@
 // A remedy that gains wins; one that only may leaves the question open.
 #include "cli/remedies/experiment.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "cli/rounds/text.hpp"
 #include "cli/support/companion.hpp"

@@ -6,16 +6,12 @@
 // └─ decide
 #include "cli/remedies/experiment.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <utility>
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cli/replay/candidates.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/text.hpp"
 

@@ -10,8 +10,6 @@
 // A budget that has no room for the later stages leaves all of it to the screen.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "cli/rounds/player.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/verify/attribute.hpp"

@@ -2,12 +2,6 @@
 // Changes are in percent of the program as it is, intervals in brackets.
 #include "cli/remedies/experiment.hpp"
 
-#include <algorithm>
-#include <numeric>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "cli/rounds/text.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/text.hpp"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <vector>
 
 #include "cli/replay/child.hpp"
 

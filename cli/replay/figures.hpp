@@ -2,11 +2,6 @@
 // Many repetitions in one figure each: medians, with the least and the greatest value.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <string>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include <ashlar/base/event.hpp>

@@ -2,19 +2,12 @@
 // Starts a process for each replay and collects its measurements, or the reason of its failure.
 #include "cli/replay/run.hpp"
 
-#include <cerrno>
 #include <cstring>
-#include <string_view>
-
-#include <fmt/format.h>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "cli/replay/figures.hpp"
 #include "cli/rounds/program.hpp"
-#include "cli/support/start_self.hpp"
-#include "cli/support/temporary.hpp"
 
 namespace ashlar::cli {
 
@@ -27,17 +20,6 @@ std::vector<std::string> environment_for(const candidate& who) {
     if (std::string_view(*entry).substr(0, preload.size()) != preload) all.emplace_back(*entry);
   if (!who.library.empty()) all.push_back(std::string(preload) + who.library);
   return all;
-}
-
-pid_t start(const candidate& who, bool latency, int windows, const temporary_file& result,
-            const temporary_file& errors) {
-  own_part replay = {.arguments = {"ashlar", "replay", replay_child_flag, std::to_string(static_cast<int>(who.stand)),
-                                   latency ? "1" : "0", std::to_string(windows), std::to_string(result.descriptor()),
-                                   who.library},
-                     .environment = environment_for(who),
-                     .from = errors.descriptor(),
-                     .to = STDERR_FILENO};
-  return start_self(replay);
 }
 
 /// Returns: the reason of the failure, from the status and the last words; empty if there is none. `when`: "while
@@ -54,11 +36,12 @@ std::string verdict_of(int status, const std::string& words, const std::string& 
 /// Throws: `std::runtime_error` with the reason, if the process fails.
 void run_child(const candidate& who, bool latency, int windows, const temporary_file& result, const std::string& when) {
   const temporary_file errors;
-  const pid_t child = start(who, latency, windows, result, errors);
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR)
-      throw std::runtime_error(fmt::format("cannot wait for the replaying process: {}", std::strerror(errno)));
+  const int status = run_self(
+      {.arguments = {"ashlar", "replay", replay_child_flag, std::to_string(static_cast<int>(who.stand)),
+                     latency ? "1" : "0", std::to_string(windows), std::to_string(result.descriptor()), who.library},
+       .environment = environment_for(who),
+       .from = errors.descriptor(),
+       .to = STDERR_FILENO});
   const std::string why = verdict_of(status, last_line(errors), when);
   if (!why.empty()) throw std::runtime_error(why);
 }

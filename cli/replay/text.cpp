@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The rows of a replay and the method of its measurement, for people and as JSON.
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
-#include "cli/replay/figures.hpp"
 #include "cli/rounds/text.hpp"
+#include "cli/replay/figures.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/text.hpp"
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar replay`: finds the allocator that would have served a recorded program best.
-#include <algorithm>
-
-#include <fmt/format.h>
-
 #include <ashlar/study/summariser.hpp>
-#include <ashlar/study/window_compiler.hpp>
 
 #include "cli/html/page.hpp"
 #include "cli/replay/child.hpp"
 #include "cli/replay/figures.hpp"
 #include "cli/replay/run.hpp"
-#include "cli/replay/windows.hpp"
 #include "cli/report/data.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/rounds/rounds.hpp"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/preload/settings.hpp"
+#include "cli/preload/status.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/report/read_ahead.hpp"
 #include "cli/support/output.hpp"

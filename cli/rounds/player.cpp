@@ -2,19 +2,12 @@
 // Puts inputs into commands, and interleaves the runs.
 #include "cli/rounds/player.hpp"
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-
-#include <fmt/format.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "cli/routes/handover.hpp"
 #include "cli/span_clock/span_file.hpp"
 #include "cli/support/companion.hpp"
 #include "cli/support/inspect_program.hpp"
-#include "cli/support/temporary.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
 

@@ -5,7 +5,6 @@
 // the caches is then noise, not a bias of one side.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <initializer_list>
 

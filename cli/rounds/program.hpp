@@ -5,9 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
-
-#include <sys/types.h>
 
 #include "cli/support/temporary.hpp"
 

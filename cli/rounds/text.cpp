@@ -2,11 +2,7 @@
 // No interval is printed of rounds that are too few for one: it would promise too much.
 #include "cli/rounds/text.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/support/text.hpp"
 

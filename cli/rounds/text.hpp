@@ -2,10 +2,6 @@
 // A comparison as text and as JSON, the same for all verbs. Changes are in percent, intervals in brackets.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/rounds/player.hpp"

@@ -7,10 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdio>
-#include <fstream>
-#include <initializer_list>
 #include <sstream>
-#include <utility>
 
 #include <fmt/format.h>
 

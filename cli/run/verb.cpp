@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar run`: becomes a program with the preloadable malloc in front of the C library's.
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <system_error>
-
-#include <unistd.h>
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"

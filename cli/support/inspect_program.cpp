@@ -9,10 +9,8 @@
 #include <iterator>
 #include <sstream>
 
-#include <gelf.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include "cli/support/elf_file.hpp"
 

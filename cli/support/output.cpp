@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <iterator>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <stdio_ext.h>

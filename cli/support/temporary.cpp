@@ -13,12 +13,14 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/support/output.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
@@ -114,6 +116,27 @@ scratch_directory::~scratch_directory() {
   ::close(life_);
   while (::waitpid(guard_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+/// By vfork, since the memory of this process may be large; the child calls the system alone.
+int run_self(own_part part) {
+  const std::vector<char*> arguments = pointers(part.arguments), environment = pointers(part.environment);
+  volatile int error = 0;
+  const pid_t parent = ::getpid(), child = ::vfork();
+  if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() == parent && (part.input < 0 || ::dup2(part.input, STDIN_FILENO) == STDIN_FILENO) &&
+        ::dup2(part.from, part.to) == part.to)
+      ::execve("/proc/self/exe", arguments.data(), environment.data());
+    error = errno;
+    ::_exit(127);
+  }
+  if (child > 0) errno = error;
+  if (errno != 0) fail("cannot start a process");
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail("cannot wait for a process");
+  return status;
 }
 
 }  // namespace ashlar::cli

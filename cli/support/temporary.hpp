@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Files of this run that go away however the process ends: one without a name, and a directory.
+// What goes away however the process ends: a file without a name, a directory, and a process for a part of the work.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -48,5 +49,18 @@ private:
   int life_ = -1;  // the guard reads its end
   pid_t guard_ = -1;
 };
+
+/// A part of the work as a process of this command.
+struct own_part {
+  std::vector<std::string> arguments = {};    ///< The first one is the name of the command.
+  std::vector<std::string> environment = {};  ///< Entries "name=value".
+  int from = -1;                              ///< A descriptor that the part has as `to`.
+  int to = -1;
+  int input = -1;  ///< A descriptor that the part has as standard input; -1: as this process has it.
+};
+
+/// Effects: starts the part, which is killed as soon as the calling thread ends, and waits for its end. Returns: its
+/// status, as of `waitpid`. Throws: `std::runtime_error`.
+[[nodiscard]] int run_self(own_part part);
 
 }  // namespace ashlar::cli

@@ -13,7 +13,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -2,9 +2,6 @@
 // The codec of recorded traces: Zstandard, by libzstd.
 #pragma once
 
-#include <cstddef>
-#include <span>
-
 #include <zstd.h>
 
 #include <ashlar/base/trace_source.hpp>

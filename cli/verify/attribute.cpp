@@ -3,13 +3,7 @@
 // elimination, with their inverse for the variances.
 #include "cli/verify/attribute.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <stdexcept>
-#include <utility>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/rounds/text.hpp"
 #include "cli/routes/handover.hpp"

@@ -6,8 +6,6 @@
 // Least squares over the pairs, so that every run informs every part.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "cli/routes/plan.hpp"
 #include "cli/verify/experiment.hpp"
 

@@ -2,10 +2,7 @@
 // One measure decides, the others inform.
 #include "cli/verify/experiment.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
 
 #include "cli/support/verb.hpp"
 

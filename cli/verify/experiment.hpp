@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Rounds of A and B, and what follows from them: effects with intervals, A against itself, modes, one verdict. Before
-// them A and B run once on each input: outputs to compare with, files in the page cache.
+// them A and B run once on each input: outputs to compare with, files in the page cache. And the options of an
+// experiment, for the verbs that run one.
 #pragma once
-
-#include <cstdint>
-#include <stdexcept>
-#include <string>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/player.hpp"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace ashlar::cli {
 
@@ -92,5 +94,26 @@ struct verification {
                                                     const experiment_plan& plan);
 /// Returns: all of it, with every run.
 [[nodiscard]] nlohmann::json verify_json(const verification& v, const experiment& found, const experiment_plan& plan);
+
+struct experiment_options {
+  std::string runs = "auto";
+  std::string threshold = "1%";
+  std::string metric = "cpu";
+  std::string budget = "60s";
+  std::string rare = "5%";
+  std::uint64_t seed = 0;
+  const CLI::Option* seed_option = nullptr;
+  const CLI::Option* budget_option = nullptr;
+  const CLI::Option* rare_option = nullptr;
+};
+
+/// Effects: adds --runs, --budget, --rare and those below, and refuses a budget beside a number of pairs.
+void add_experiment_options(CLI::App& app, experiment_options& o);
+
+/// Effects: adds --threshold, --metric and --seed.
+void add_judging_options(CLI::App& app, experiment_options& o);
+
+/// Effects: sets the members of `plan` that the parsed options name; a random seed if none is given.
+void apply(const experiment_options& o, experiment_plan& plan);
 
 }  // namespace ashlar::cli

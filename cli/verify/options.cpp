@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reads numbers of pairs, percentages, times and names of measures.
-#include "cli/verify/options.hpp"
+#include "cli/verify/experiment.hpp"
 
 #include <charconv>
-#include <random>
-
-#include <fmt/format.h>
 
 #include "cli/support/parse.hpp"
 #include "cli/support/text.hpp"

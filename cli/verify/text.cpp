@@ -2,11 +2,7 @@
 // The words of each verdict.
 #include "cli/verify/experiment.hpp"
 
-#include <algorithm>
 #include <cmath>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/rounds/effect.hpp"
 #include "cli/rounds/text.hpp"

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar verify`: whether B gains or loses against A, with an interval and an exit status.
-#include <algorithm>
-
-#include <fmt/format.h>
-
+#include "cli/support/verb.hpp"
 #include "cli/replay/candidates.hpp"
 #include "cli/replay/run.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -15,10 +12,8 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/text.hpp"
-#include "cli/support/verb.hpp"
 #include "cli/verify/attribute.hpp"
 #include "cli/verify/experiment.hpp"
-#include "cli/verify/options.hpp"
 
 namespace ashlar::cli {
 

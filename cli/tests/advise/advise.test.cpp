@@ -2,8 +2,6 @@
 // End-to-end tests of `ashlar advise`: planted remedies are found at their lines, and nothing at the innocents; what a
 // program holds after its peak, by its plan and as measured; the order of a real program's sites, by what changes of
 // its code gain; the function that owns a batch behind a deep recursion and where it is inlined.
-#include <algorithm>
-
 #include "cli/advise/measurement.hpp"
 #include "cli/advise/thresholds.hpp"
 #include "cli/rounds/program.hpp"

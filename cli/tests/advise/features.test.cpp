@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The features of call sites, and the simulations, from short sequences of events with known answers; the table of live
 // objects by slots, against a map.
-#include <algorithm>
-#include <random>
-#include <set>
-
+#include "cli/advise/features.hpp"
 #include "cli/advise/advice.hpp"
 #include "cli/advise/call_tree.hpp"
-#include "cli/advise/features.hpp"
 #include "cli/advise/live_objects.hpp"
 #include "cli/advise/models.hpp"
 #include "cli/advise/observer.hpp"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Which call sites get memory of their own in a plan, and which of them share it.
-#include <algorithm>
-#include <random>
 #include <sstream>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/models.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Live bytes and lanes over time, compared with plain recounts.
-#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What a measurement of the program changes in the advice, and what it leaves on an unfit machine.
-#include <algorithm>
-
-#include <nlohmann/json.hpp>
-
 #include "cli/advise/measurement.hpp"
 #include "cli/rounds/effect.hpp"
 #include "cli/tests/advise/scene.hpp"

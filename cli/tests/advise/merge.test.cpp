@@ -1,14 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Several traces are a set: neither their order nor the numbers of their threads decide anything, and what is counted
 // adds up.
-#include <algorithm>
-#include <array>
-#include <functional>
-#include <random>
-#include <utility>
-
-#include <nlohmann/json.hpp>
-
 #include "cli/advise/advice.hpp"
 #include "cli/tests/advise/scene.hpp"
 #include "cli/tests/texts.hpp"

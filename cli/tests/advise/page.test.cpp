@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The pages of advice, report and replay: their data, their limits, names that would break out of them, and their look
 // in a browser.
-#include <utility>
-
-#include "cli/advise/page.hpp"
 #include "cli/html/page.hpp"
+#include "cli/advise/advice.hpp"
 #include "cli/tests/command.hpp"
 
 namespace {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // No remedy is proposed that its own simulation refutes: planted programs, each with a remedy that once was; and the
 // property, over all remedies and many shapes of sites.
-#include <algorithm>
-#include <random>
-#include <set>
-
 #include "cli/advise/models.hpp"
 #include "cli/advise/rules.hpp"
 #include "cli/routes/plan.hpp"

@@ -2,7 +2,6 @@
 // The sentences about sites at which nothing is to be changed, and about allocations without a call stack; sites that
 // are judged together, made by hand: those of one container, and those whose blocks one call frees.
 #include <list>
-#include <utility>
 
 #include "cli/advise/advice.hpp"
 #include "cli/advise/rules.hpp"

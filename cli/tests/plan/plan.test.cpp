@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar plan`: every option, every error, and a recorded phase that a program adopts.
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-
 #include "cli/tests/command.hpp"
 #include <ashlar/detail/planner/generate.hpp>
 #include <ashlar/plan/csv.hpp>

@@ -2,8 +2,6 @@
 // Starts `ashlar record`, and reads its output and its traces.
 #pragma once
 
-#include <algorithm>
-#include <optional>
 #include <set>
 
 #include "cli/support/zstd_codec.hpp"

@@ -2,7 +2,6 @@
 // Tests of `ashlar record` when a program cannot be recorded, or not to its end: its messages, and what traces it
 // leaves.
 #include <cerrno>
-#include <tuple>
 
 #include "cli/record/recording.hpp"
 #include "cli/tests/record/command.hpp"

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar record`: real processes, exact counts, and programs that run unchanged.
-#include <cstdint>
-#include <map>
-#include <utility>
-
 #include <sys/resource.h>
 
 #include "cli/tests/record/command.hpp"

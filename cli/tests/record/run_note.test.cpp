@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The note on a run, and the watch on memory: a trace without room for a note, or a torn one, stays as it is.
-#include <chrono>
 #include <csignal>
 #include <ctime>
-#include <memory>
 #include <thread>
 
 #include <sys/resource.h>
 
-#include <ashlar/detail/trace/format.hpp>
-
 #include "cli/advise/repetition.hpp"
 #include "cli/preload/status.hpp"
-#include "cli/record/memory_watch.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
 #include "cli/tests/command.hpp"
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the choice among remedies and among plans of routes, from made-up effects.
 #include <cmath>
-#include <cstddef>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/remedies/experiment.hpp"
 #include "cli/tests/texts.hpp"

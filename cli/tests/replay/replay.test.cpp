@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar replay`: tables, files, and one clear line for every error.
-#include <cstddef>
-#include <cstdint>
-
 #include <dlfcn.h>
 #include <zstd.h>
 
 #include "cli/tests/command.hpp"
-#include <ashlar/base/event.hpp>
 #include <ashlar/trace/writer.hpp>
 
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes a trace for the tests of `ashlar replay` and `ashlar report`: replay_sample_trace FILE EVENTS THREADS.
-#include <cstdint>
 #include <cstdlib>
 #include <random>
-#include <vector>
 
-#include <ashlar/base/event.hpp>
 #include <ashlar/trace/writer.hpp>
 
 namespace {

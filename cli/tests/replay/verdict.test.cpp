@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the verdict on constructed results: gains and losses in three dimensions, and cases without a change; and
 // that the allocators that a message names can be named.
-#include <cstddef>
-#include <functional>
 #include <sstream>
 
 #include "cli/replay/candidates.hpp"

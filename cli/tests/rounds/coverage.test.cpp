@@ -3,10 +3,8 @@
 // ten times as many, and prints the tables of docs/verify-trials.md.
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 #include <gtest/gtest.h>
 

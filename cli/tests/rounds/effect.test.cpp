@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of effects, verdicts, numbers of pairs and modes on simulated runs with fixed seeds.
-#include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <functional>
-#include <random>
-#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>

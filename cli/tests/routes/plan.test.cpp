@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
-#include <utility>
 
 #include "cli/routes/plan.hpp"
 #include "cli/support/text.hpp"

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <ranges>
 #include <stdexcept>
-#include <utility>
 
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"

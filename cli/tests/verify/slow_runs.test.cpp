@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Simulated experiments of verify on a B that is rarely slow, which must not pass as level. ASHLAR_STRESS=4 has
 // four times as many, and prints the table of docs/verify-trials.md.
-#include <algorithm>
-#include <cstddef>
-#include <cstdio>
 #include <cstdlib>
-
-#include <nlohmann/json.hpp>
 
 #include "cli/tests/noise.hpp"
 #include "cli/tests/texts.hpp"

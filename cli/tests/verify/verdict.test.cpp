@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of conclusions from made-up runs, of command lines and inputs, and that planted parts are found, each with its
 // own effect, from runs with random halves.
-#include <algorithm>
-#include <utility>
-
 #include "cli/rounds/text.hpp"
 #include "cli/support/text.hpp"
 #include "cli/tests/noise.hpp"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar verify`. Differences are of several times, so that none depends on the machine.
-#include <algorithm>
-
 #include "cli/routes/handover.hpp"
 #include "cli/routes/plan.hpp"
 #include "cli/support/elf_file.hpp"
