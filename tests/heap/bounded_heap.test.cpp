@@ -45,14 +45,7 @@ struct blocks_of_all_sizes : ashlar_test::conformance_defaults {
   bounded_heap<ashlar::null_resource, ashlar::tlsf_small> resource{std::span<std::byte>(memory).subspan(1)};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-using bounded_heap_subjects = ::testing::Types<small_blocks, blocks_of_all_sizes>;
-const bool tested = conforms("bounded_heap", bounded_heap_subjects{});
-}  // namespace ashlar_test
-
-namespace {
+const bool tested = ashlar_test::conforms<small_blocks, blocks_of_all_sizes>("bounded_heap");
 
 using walked = ashlar_test::walked_heap<in_buffer>;
 

@@ -30,6 +30,7 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/heap_blocks.hpp"
 #include "tests/support/stamped_block.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -43,13 +44,7 @@ struct blocks_for_all : ashlar_test::conformance_defaults {
   heap<> resource{{.max_bytes = std::size_t{16} << 20}};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("heap", ::testing::Types<blocks_for_all>{});
-}
-
-namespace {
+const bool tested = ashlar_test::conforms<blocks_for_all>("heap");
 
 TEST(heap, gets_all_memory_back_from_any_freeing_thread) {
   heap<> all;
@@ -247,13 +242,10 @@ TEST(heap, leaves_blocks_in_transit_through_a_fork_to_the_adopting_thread) {
 TEST(heap, serves_out_of_what_threads_have_left_before_it_refuses) {
   heap<> all({.max_bytes = std::size_t{16} << 20});
   std::atomic<int> in = 0;
-  std::vector<std::thread> three;
-  for (int i = 0; i < 3; ++i)
-    three.emplace_back([&] {
-      static_cast<void>(all.allocate(64));
-      for (++in; in != 3;) std::this_thread::yield();
-    });
-  for (std::thread& each : three) each.join();
+  ashlar_test::on_threads(3, [&](std::size_t) {
+    static_cast<void>(all.allocate(64));
+    for (++in; in != 3;) std::this_thread::yield();
+  });
   EXPECT_EQ(all.parked(), 3u);
   std::size_t served = 0;
   while (all.try_allocate(10'000) != nullptr) served += 10'000;

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the statistics of a heap, of their JSON, and of its map, as a page and as a picture.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/heap/heap_json.hpp>
 #include <ashlar/heap/heap_map.hpp>
@@ -19,9 +22,8 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/page_store.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/json.hpp"
-#include "tests/support/markup.hpp"
-#include "tests/support/used_heap.hpp"
 
 namespace {
 
@@ -30,6 +32,41 @@ using ashlar::detail::size_classes;
 using ashlar::detail::slice_bytes;
 using ashlar::detail::with_canary;
 using heap_share = ashlar::heap_statistics::share;
+
+/// A heap that has been used for a while, and a list of its live blocks.
+template <ashlar::resource Upstream = ashlar::page_resource>
+struct used_heap {
+  ashlar::local_heap<Upstream> heap;
+  std::map<std::byte*, std::size_t> live = {};  // as requested, by address
+  std::mt19937 random = std::mt19937(7);
+
+  void allocate(std::size_t bytes) { live[static_cast<std::byte*>(heap.allocate(bytes))] = bytes; }
+
+  void free_some(unsigned one_in) {
+    for (auto each = live.begin(); each != live.end();) {
+      const auto [p, bytes] = *each;
+      if (random() % one_in != 0) {
+        ++each;
+        continue;
+      }
+      random() % 2 == 0 ? heap.deallocate(p) : heap.deallocate(p, bytes);
+      each = live.erase(each);
+    }
+  }
+
+  // Cells of many classes, cached ones, live and recently freed spans, huge blocks.
+  void use() {
+    constexpr std::size_t count = ashlar_test::is_slow ? 1500 : 6000;
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < count; ++i) allocate(random() % (i % 40 == 0 ? 30'000 : 400));
+      for (std::size_t i = 0; i < 12; ++i) allocate(40'000 + random() % 300'000);
+      free_some(2);
+    }
+    for (const std::size_t bytes : {4'300'000u, 9'000'000u, 100'000u, 48u}) allocate(bytes);
+    heap.deallocate(heap.allocate(6'000'000));
+    heap.deallocate(heap.allocate(48));
+  }
+};
 
 TEST(heap_statistics, sums_live_blocks_by_class) {
   static_cast<void>(ashlar::page_store::trim());  // of a segment of an ended heap some free bytes have been used
@@ -88,7 +125,7 @@ void expect_right_sums(Used& used) {
 }
 
 TEST(heap_statistics, is_right_for_free_cells_in_any_place) {
-  ashlar_test::used_heap<> used;
+  used_heap<> used;
   for (int round = 0; round < 3; ++round) {
     used.use();
     expect_right_sums(used);
@@ -131,7 +168,7 @@ TEST(heap_statistics, counts_pages_that_are_handed_out_again_while_they_may_be_r
 }
 
 TEST(heap_statistics, does_not_guess_about_other_upstreams) {
-  ashlar_test::used_heap<ashlar::new_delete_resource> used;
+  used_heap<ashlar::new_delete_resource> used;
   used.use();
   used.heap.deallocate(used.heap.allocate(500'000));
   used.heap.for_each_live([](void*, std::size_t) {});  // flushes the caches, so that free slices join
@@ -168,7 +205,7 @@ std::string svg_of(const auto& heap) {
 }
 
 TEST(heap_json, holds_every_figure) {
-  ashlar_test::used_heap<> used;
+  used_heap<> used;
   used.use();
   const ashlar::heap_statistics sums = ashlar::statistics_of(used.heap);
   const ashlar_test::json read(json_of(sums));
@@ -203,13 +240,58 @@ TEST(heap_json, of_an_empty_heap_is_json_too) {
   EXPECT_EQ(read.number("held_bytes"), 0u);
 }
 
-using ashlar_test::count_of;
+// Checks of SVG and HTML: tags in pairs, attributes in quotes, no unescaped characters.
+
+// Returns: whether the text consists of ` name="value"` repeated.
+bool are_attributes(std::string_view rest) {
+  while (!rest.empty()) {
+    const std::size_t equals = rest.find("=\""), end = equals == rest.npos ? equals : rest.find('"', equals + 2);
+    if (rest[0] != ' ' || end == rest.npos || rest.substr(1, equals - 1).find_first_of(" <\"'=") != rest.npos)
+      return false;
+    rest.remove_prefix(end + 1);
+  }
+  return true;
+}
+
+// Style sheets are not checked: they lie between the same two tags in XML and HTML.
+bool is_text(std::string_view text) { return text.find_first_of("&>") == text.npos; }
+
+/// Returns: the fault of the markup; empty if it is well-formed. `<meta>` and the doctype need no end.
+[[nodiscard]] std::string fault_of_markup(std::string_view rest) {
+  std::vector<std::string> open;
+  for (std::size_t at = 0; (at = rest.find('<')) != rest.npos;) {
+    const std::size_t end = rest.find('>', at);
+    if (end == rest.npos) return "a tag without an end";
+    if (!is_text(rest.substr(0, at)) && (open.empty() || open.back() != "style")) return "unescaped text";
+    std::string_view tag = rest.substr(at + 1, end - at - 1);
+    rest.remove_prefix(end + 1);
+    if (tag[0] == '!' || tag.substr(0, 4) == "meta") continue;
+    if (tag[0] == '/') {
+      if (open.empty() || open.back() != tag.substr(1)) return "an end that belongs to nothing: " + std::string(tag);
+      open.pop_back();
+      continue;
+    }
+    const bool is_alone = tag.back() == '/';
+    if (is_alone) tag.remove_suffix(1);
+    const std::size_t name = std::min(tag.find(' '), tag.size());
+    if (!are_attributes(tag.substr(name))) return "attributes: " + std::string(tag);
+    if (!is_alone) open.emplace_back(tag.substr(0, name));
+  }
+  return open.empty() ? "" : "no end of " + open.back();
+}
+
+/// Returns: the number of `words` in `text`.
+[[nodiscard]] std::size_t count_of(std::string_view text, std::string_view words) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(words); at != text.npos; at = text.find(words, at + words.size())) ++count;
+  return count;
+}
 
 TEST(heap_map, is_one_page_with_a_map_and_a_row_for_each_class) {
-  ashlar_test::used_heap<> used;
+  used_heap<> used;
   used.use();
   const std::string text = page_of(used.heap);
-  EXPECT_EQ(ashlar_test::fault_of_markup(text), "");
+  EXPECT_EQ(fault_of_markup(text), "");
   const ashlar::heap_statistics sums = ashlar::statistics_of(used.heap);
   std::size_t classes = 0;
   for (const ashlar::heap_statistics::share& each : sums.of_class) classes += each.slabs != 0 ? 1 : 0;
@@ -224,7 +306,7 @@ TEST(heap_map, is_one_page_with_a_map_and_a_row_for_each_class) {
 TEST(heap_map, an_empty_heap_has_a_page) {
   const ashlar::local_heap<> heap;
   const std::string text = page_of(heap);
-  EXPECT_EQ(ashlar_test::fault_of_markup(text), "");
+  EXPECT_EQ(fault_of_markup(text), "");
   EXPECT_NE(text.find("0 B live in 0 B"), text.npos);
 }
 
@@ -232,10 +314,10 @@ using ashlar::heap_region;
 using ashlar::region_kind;
 
 TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
-  ashlar_test::used_heap<> used;
+  used_heap<> used;
   used.use();
   const std::string text = svg_of(used.heap);
-  EXPECT_EQ(ashlar_test::fault_of_markup(text), "");
+  EXPECT_EQ(fault_of_markup(text), "");
   std::map<region_kind, std::size_t> pieces;
   used.heap.inspect([&](const heap_region& each) {
     ++pieces[each.kind];
@@ -256,18 +338,18 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
 
 TEST(heap_map_svg, draws_an_empty_heap_and_one_of_many_huge_blocks) {
   ashlar::local_heap<> heap;
-  EXPECT_EQ(ashlar_test::fault_of_markup(svg_of(heap)), "");
+  EXPECT_EQ(fault_of_markup(svg_of(heap)), "");
   for (int i = 0; i < 40; ++i) static_cast<void>(heap.allocate(5'000'000));
   const std::string text = svg_of(heap);
-  EXPECT_EQ(ashlar_test::fault_of_markup(text), "");
+  EXPECT_EQ(fault_of_markup(text), "");
   EXPECT_EQ(count_of(text, "a huge block, "), 32u);
   EXPECT_NE(text.find("and 8 more"), text.npos);
 }
 
 TEST(heap_map_svg, the_reader_of_the_tests_refuses_what_is_not_well_formed) {
-  EXPECT_EQ(ashlar_test::fault_of_markup("<a b=\"c\"><d/>e</a>"), "");
+  EXPECT_EQ(fault_of_markup("<a b=\"c\"><d/>e</a>"), "");
   for (const char* const text : {"<a>", "<a></b>", "</a>", "<a b=c/>", "<a b=\"c/>", "<a>&amp</a>", "<a>x>y</a>", "<a"})
-    EXPECT_NE(ashlar_test::fault_of_markup(text), "") << text;
+    EXPECT_NE(fault_of_markup(text), "") << text;
 }
 
 }  // namespace

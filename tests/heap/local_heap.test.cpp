@@ -19,7 +19,6 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/heap_session.hpp"
-#include "tests/support/pattern.hpp"
 #include "tests/support/resident.hpp"
 
 namespace {
@@ -47,14 +46,7 @@ struct blocks_of_all_kinds : ashlar_test::conformance_defaults {
   heap_type resource{{}, upstream};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-using heap_subjects = ::testing::Types<small_blocks, blocks_of_all_kinds>;
-const bool tested = conforms("local_heap", heap_subjects{});
-}  // namespace ashlar_test
-
-namespace {
+const bool tested = ashlar_test::conforms<small_blocks, blocks_of_all_kinds>("local_heap");
 
 // Three heaps beside their models, with system calls and upstreams that fail at times.
 TEST(local_heap, keeps_every_block_in_a_random_walk_over_its_whole_face) {

@@ -8,12 +8,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -57,13 +55,7 @@ struct owners_blocks : ashlar_test::conformance_defaults {
   owner_heap<ashlar::resource_ref<counting_resource<>>> resource{{.max_bytes = std::size_t{16} << 20}, upstream};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("owner_heap", ::testing::Types<owners_blocks>{});
-}
-
-namespace {
+const bool tested = ashlar_test::conforms<owners_blocks>("owner_heap");
 
 template <class Heap>
 std::size_t live_blocks(Heap& heap) {

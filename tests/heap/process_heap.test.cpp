@@ -26,6 +26,7 @@
 #include "tests/support/child.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/resident.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -36,13 +37,7 @@ struct blocks_of_process : ashlar_test::conformance_defaults {
   ashlar::resource_ref<ashlar::process_heap_type> resource{process_heap()};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("process_heap", ::testing::Types<blocks_of_process>{});
-}
-
-namespace {
+const bool tested = ashlar_test::conforms<blocks_of_process>("process_heap");
 
 constinit void* taken_before_main = nullptr;
 constinit bool is_right_before_main = false;
@@ -155,45 +150,28 @@ constinit late_user late_user::user;
 TEST(process_heap, serves_threads_to_the_last_round_of_their_keys) {
   ASSERT_EQ(::pthread_key_create(&late_user::user.key, late_user::end_round), 0);
   const std::size_t parked = process_heap().parked();
-  std::vector<std::thread> threads;
-  for (int i = 0; i != 160; ++i)
-    threads.emplace_back([] {
-      thread_local std::vector<char> also_at_end(100);
-      late_user::user.begin_thread();
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(160, [](std::size_t) {
+    thread_local std::vector<char> also_at_end(100);
+    late_user::user.begin_thread();
+  });
   EXPECT_EQ(late_user::user.ends, 160);
   EXPECT_TRUE(process_heap().invariant());
   EXPECT_GT(process_heap().parked(), parked);
   ::pthread_key_delete(late_user::user.key);
 }
 
-TEST(process_heap, gives_the_heap_of_a_thread_that_ended_to_the_next_one) {
-  std::thread([] { static_cast<void>(process_heap().try_allocate(100)); }).join();
-  const std::size_t parked = process_heap().parked();
-  for (int i = 0; i != 20; ++i)
-    std::thread([&] {
-      void* const p = process_heap().try_allocate(100);
-      EXPECT_EQ(process_heap().parked(), parked - 1);
-      process_heap().deallocate(p);
-    }).join();
-  EXPECT_EQ(process_heap().parked(), parked);
-}
-
 // Effects: calls `work(thread)` in each of `threads` threads `rounds` times: each waits for its turn.
 void take_turns(int threads, int rounds, void (*work)(int thread)) {
   std::atomic<int> turn = 0;
-  std::vector<std::thread> running;
-  for (int i = 0; i != threads; ++i)
-    running.emplace_back([&, i] {
-      for (int mine = i; mine < threads * rounds; mine += threads) {
-        for (int now = turn; now != mine; now = turn) turn.wait(now);
-        work(i);
-        ++turn;
-        turn.notify_all();
-      }
-    });
-  for (std::thread& each : running) each.join();
+  ashlar_test::on_threads(static_cast<std::size_t>(threads), [&](std::size_t who) {
+    const int first = static_cast<int>(who);
+    for (int mine = first; mine < threads * rounds; mine += threads) {
+      for (int now = turn; now != mine; now = turn) turn.wait(now);
+      work(first);
+      ++turn;
+      turn.notify_all();
+    }
+  });
 }
 
 // Effects: a request: some blocks of many sizes, all freed.

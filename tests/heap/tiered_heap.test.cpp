@@ -15,15 +15,16 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/base/layout.hpp>
+#include <ashlar/base/problem.hpp>
 #include <ashlar/heap/tiered_heap.hpp>
+#include <ashlar/plan/pack.hpp>
+#include <ashlar/plan/solve.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/heap_blocks.hpp"
 #include "tests/support/serialised_ref.hpp"
 #include "tests/support/stamped_block.hpp"
-#include "tests/support/static_plans.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -59,13 +60,7 @@ struct blocks_in_tiers : ashlar_test::conformance_defaults {
   ashlar::tiered_heap<ashlar::static_plan<unlimited>> resource{{.max_bytes = std::size_t{16} << 20}};
 };
 
-}  // namespace
-
-namespace ashlar_test {
-const bool tested = conforms("tiered_heap", ::testing::Types<blocks_in_tiers>{});
-}
-
-namespace {
+const bool tested = ashlar_test::conforms<blocks_in_tiers>("tiered_heap");
 
 TEST(tiered_heap, takes_back_blocks_of_all_tiers_by_one_call) {
   tiered memory;
@@ -217,7 +212,7 @@ TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
     block.stamp % 2 == 0 ? memory.deallocate(block.p) : memory.deallocate(block.p, block.bytes);
     memory.deallocate(of);
   };
-  const auto work = [&](std::uint64_t thread) {
+  const auto work = [&](std::size_t thread) {
     std::mt19937 random(static_cast<unsigned>(thread));
     for (std::size_t left = ashlar_test::stress_rounds(20'000); left != 0; --left) {
       const std::size_t bytes = 1 + random() % (random() % 64 == 0 ? 100'000 : 500);
@@ -239,9 +234,7 @@ TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   });
-  std::vector<std::thread> threads;
-  for (std::uint64_t i = 0; i < 3; ++i) threads.emplace_back(work, i);
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(3, work);
   is_done = true;
   looks.join();
   for (auto& each : table) give(each);
@@ -251,7 +244,28 @@ TEST(tiered_heap, serves_three_threads_at_once_while_a_fourth_looks) {
   EXPECT_EQ(memory.dynamic().held_bytes(), 0u);
 }
 
-namespace plans = ashlar_test::static_plans;
+// The same three buffers planned by the compiler, by a written table and at the start of the program.
+namespace plans {
+
+constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 64), buffer::half_open(1, 32, 1, 3, 8),
+                                      buffer::half_open(2, 64, 2, 4, 8)};
+constexpr auto layout = plan::solve(lives);
+using with_lives = ashlar::static_plan<layout, lives>;
+
+// In the form of `ashlar plan --header`.
+struct table {
+  std::array<std::uint64_t, 2> ids, offsets, sizes;
+  std::uint64_t height, alignment;
+};
+constexpr table written{{7, 8}, {0, 128}, {100, 50}, 178, 32};
+using of_table = ashlar::static_plan<written>;
+
+const std::vector<buffer> starts(lives.begin(), lives.end());  // clang 16 takes no member of an object
+const plan::layout made = plan::solve(plan::problem{.buffers = starts});
+using of_start = ashlar::static_plan<made, starts>;
+
+}  // namespace plans
+
 using plans::of_start;
 using plans::of_table;
 using plans::with_lives;

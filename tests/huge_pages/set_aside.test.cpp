@@ -47,8 +47,7 @@ struct few_set_aside : enough_set_aside {
   few_set_aside() { machine::set_aside(5); }
 };
 
-[[maybe_unused]] const bool tested =
-    ashlar_test::conforms("huge_pages_set_aside", ::testing::Types<enough_set_aside, few_set_aside>{});
+const bool tested = ashlar_test::conforms<enough_set_aside, few_set_aside>("huge_pages_set_aside");
 
 TEST_F(huge_pages_set_aside, come_whole_and_go_back) {
   machine::set_aside(3);

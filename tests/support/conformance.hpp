@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -29,7 +28,7 @@ namespace ashlar_test {
 ///       counting_resource<> upstream;
 ///       block_pool<resource_ref<counting_resource<>>> resource{{.cell_bytes = 24}, upstream};
 ///     };
-///     const bool tested = conforms("block_pool", ::testing::Types<pool_of_24>{});
+///     const bool tested = conforms<pool_of_24>("block_pool");
 ///
 /// The laws call it through `any_subject`, so that they are compiled once.
 struct conformance_defaults {
@@ -122,11 +121,18 @@ inline void register_laws(const std::string& suite, conformance::maker make, con
 /// Effects: adds the suites `<name>/conformance/<number>`, one for each subject. Returns: true, so that it can be the
 /// initial value of a constant.
 template <class... Subjects>
-[[nodiscard]] bool conforms(const std::string& name, ::testing::Types<Subjects...>,
+[[nodiscard]] bool conforms(const std::string& name,
                             const std::source_location from = std::source_location::current()) {
   int number = 0;
   (register_laws(name + "/conformance/" + std::to_string(number++), make_subject<Subjects>, from), ...);
   return true;
+}
+
+/// The same for a list of subjects.
+template <class... Subjects>
+[[nodiscard]] bool conforms(const std::string& name, ::testing::Types<Subjects...>,
+                            const std::source_location from = std::source_location::current()) {
+  return conforms<Subjects...>(name, from);
 }
 
 }  // namespace ashlar_test

@@ -10,9 +10,7 @@
 
 #include <ashlar/heap/heap.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/stamped_block.hpp"
-#include "tests/support/stress.hpp"
 
 namespace ashlar_test {
 

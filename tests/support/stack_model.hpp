@@ -2,7 +2,6 @@
 // A random walk over a stack beside a trivial one: a vector of blocks and of the stack's state before each.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <random>
 #include <vector>

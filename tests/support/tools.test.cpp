@@ -11,7 +11,6 @@
 
 #include <ashlar/base/resource.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/fail_each_allocation.hpp"
