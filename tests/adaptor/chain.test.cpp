@@ -16,12 +16,9 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
-#include "tests/support/able_resource.hpp"
-#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/live_blocks.hpp"
 #include "tests/support/skills.hpp"
 
 namespace {
@@ -111,20 +108,6 @@ TEST(chain, retains_the_chosen_number_of_empty_resources) {
     EXPECT_EQ(cells.count(), 0U);
     EXPECT_EQ(below.balance(), nothing) << bytes;
   }
-}
-
-TEST(chain, hands_each_resource_its_room) {
-  counting_resource<> below;
-  buffers bytes({.room_bytes = 1000}, {}, counted(below));
-  void* const first = bytes.allocate(1000, 16);
-  void* const second = bytes.allocate(1000, 16);
-  EXPECT_EQ(bytes.count(), 2U);
-  bytes.for_each_resource([](const buffer_resource& each) { EXPECT_EQ(each.used(), 1000U); });
-  bytes.deallocate(first, 1000, 16);
-  EXPECT_EQ(bytes.allocate(1000, 16), first);
-  bytes.deallocate(second, 1000, 16);
-  bytes.deallocate(first, 1000, 16);
-  EXPECT_EQ(below.deallocations(), 1U);
 }
 
 // A buffer loses blocks that are not freed in order until it is released.
@@ -233,6 +216,6 @@ TEST(chain, a_pointer_without_an_owner_ends_the_process) {
                            "ashlar: precondition: room_bytes is larger than any block");
 }
 
-const bool tested = conforms("chain_of_buffers", ::testing::Types<growing_buffers, two_buffers>{});
+const bool tested = conforms<growing_buffers, two_buffers>("chain_of_buffers");
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -43,25 +44,6 @@ struct tight : ashlar_test::conformance_defaults {
   budget limits{5000};
   limiting<new_delete_resource> resource{limits};
 };
-
-TEST(limiting, charges_what_is_requested_and_takes_it_back) {
-  budget limits(100);
-  limiting<new_delete_resource> r(limits);
-  void* const p = r.allocate(60, 8);
-  EXPECT_EQ(limits.used(), 60U);
-  EXPECT_EQ(r.try_allocate(41, 1), nullptr);
-  void* const q = r.try_allocate(40, 8);
-  EXPECT_NE(q, nullptr);
-  EXPECT_EQ(r.charged(), 100U);
-#if defined(__cpp_exceptions)
-  EXPECT_THROW(static_cast<void>(r.allocate(1, 1)), std::bad_alloc);
-#endif
-  r.deallocate(q, 40, 8);
-  r.deallocate(p, 60, 8);
-  EXPECT_EQ(limits.used(), 0U);
-  EXPECT_EQ(limits.peak(), 100U);
-  EXPECT_TRUE(r.invariant());
-}
 
 TEST(limiting, a_refused_request_never_reaches_the_upstream_and_a_failed_one_is_not_charged) {
   counting_resource<> upstream;
@@ -147,28 +129,7 @@ TEST(limiting, a_handler_may_free_through_the_very_adaptor) {
   EXPECT_TRUE(c.blocks.empty());
 }
 
-const bool tested = ashlar_test::conforms("limiting_to_little", ::testing::Types<tight>{});
-
-TEST(budget, grants_what_all_above_grant) {
-  budget root(100);
-  budget left(80, &root);
-  budget right(80, &root);
-  EXPECT_TRUE(left.charge(60));
-  EXPECT_FALSE(right.charge(41)) << "the root has 40 left";
-  EXPECT_EQ(right.used(), 0U);
-  EXPECT_EQ(right.peak(), 0U) << "what was refused is no peak";
-  EXPECT_EQ(right.available(), 40U);
-  EXPECT_FALSE(left.charge(21)) << "its own limit";
-  EXPECT_TRUE(right.charge(40));
-  EXPECT_EQ(root.used(), 100U);
-  EXPECT_TRUE(right.charge(0));
-  EXPECT_FALSE(right.charge(budget::unlimited)) << "no overflow";
-  left.uncharge(60);
-  right.uncharge(40);
-  EXPECT_EQ(root.used(), 0U);
-  EXPECT_EQ(root.peak(), 100U);
-  EXPECT_TRUE(root.invariant() && left.invariant());
-}
+const bool tested = ashlar_test::conforms<tight>("limiting_to_little");
 
 TEST(budget, a_random_tree_is_never_overdrawn) {
   budget root(1000);
@@ -276,19 +237,16 @@ TEST(budget, threads_never_overdraw_and_lose_nothing) {
   shared_budget root(limit);
   std::array<shared_budget, 2> teams{shared_budget(700, &root), shared_budget(700, &root)};
   std::atomic<std::size_t> held = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      std::mt19937 random(static_cast<unsigned>(t));
-      for (int i = 0; i < (ashlar_test::is_slow ? 5000 : 50000); ++i) {
-        const std::size_t bytes = random() % 400;
-        if (!teams[t % 2].charge(bytes)) continue;
-        EXPECT_LE(held += bytes, limit);
-        held -= bytes;
-        teams[t % 2].uncharge(bytes);
-      }
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, [&](std::size_t t) {
+    std::mt19937 random(static_cast<unsigned>(t));
+    for (int i = 0; i < (ashlar_test::is_slow ? 5000 : 50000); ++i) {
+      const std::size_t bytes = random() % 400;
+      if (!teams[t % 2].charge(bytes)) continue;
+      EXPECT_LE(held += bytes, limit);
+      held -= bytes;
+      teams[t % 2].uncharge(bytes);
+    }
+  });
   EXPECT_EQ(root.used(), 0U);
   EXPECT_EQ(teams[0].used(), 0U);
   EXPECT_LE(root.peak(), limit);

@@ -13,9 +13,7 @@
 #include <ashlar/resource/null_resource.hpp>
 
 #include "tests/support/able_resource.hpp"
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 #include "tests/support/skills.hpp"
 
 namespace {
@@ -94,18 +92,6 @@ TEST(segregator, routes_by_size_and_alignment_there_and_back) {
   walk(by_both, by_both.rule());
   segregator by_type(exactly_48(), resource_ref{small}, resource_ref{large});
   walk(by_type, by_type.rule());
-}
-
-TEST(segregator, asks_the_side_of_a_request_only) {
-  counting_resource<> small;
-  counting_resource<> large;
-  segregator both(threshold{64}, resource_ref{small}, resource_ref{large});
-  small.fail_from(0);
-  EXPECT_EQ(both.try_allocate(64, 1), nullptr);
-  EXPECT_EQ(large.allocations() + large.refusals(), 0U);
-  void* const p = both.try_allocate(65, 1);
-  EXPECT_NE(p, nullptr);
-  both.deallocate(p, 65, 1);
 }
 
 TEST(segregator, no_block_grows_across_the_border) {

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <new>
 #include <random>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -16,8 +15,8 @@
 #include <ashlar/resource/null_resource.hpp>
 
 #include "tests/adaptor/roomy.hpp"
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
+#include "tests/support/live_blocks.hpp"
 
 namespace {
 
@@ -29,65 +28,32 @@ using ashlar_test::counting_resource;
 // An empty resource adds nothing to the counters.
 static_assert(sizeof(statistics<ashlar::new_delete_resource>) == sizeof(allocation_counters));
 
-// The oracle: the same counters in the simplest form.
-class oracle {
-public:
-  void allocated(std::size_t bytes) {
-    live_.push_back(bytes);
-    expected.allocations += 1;
-    expected.allocated_bytes += bytes;
-    expected.largest_request = std::max(expected.largest_request, bytes);
-    recount();
-  }
-  void deallocated(std::size_t index) {
-    live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(index));
-    expected.deallocations += 1;
-    recount();
-  }
-  void failed() { expected.failures += 1; }
-
-  allocation_counters expected;
-
-private:
-  void recount() {
-    expected.live_blocks = live_.size();
-    expected.live_bytes = 0;
-    for (const std::size_t bytes : live_) expected.live_bytes += bytes;
-    expected.peak_blocks = std::max(expected.peak_blocks, expected.live_blocks);
-    expected.peak_bytes = std::max(expected.peak_bytes, expected.live_bytes);
-  }
-
-  std::vector<std::size_t> live_;
-};
-
-TEST(statistics, counts_as_an_oracle_does) {
-  struct held {
-    void* data;
-    std::size_t bytes;
-  };
+TEST(statistics, counts_as_its_upstream_does) {
   counting_resource<> upstream;
   statistics<resource_ref<counting_resource<>>> counted(upstream);
-  oracle book;
-  std::vector<held> blocks;
+  ashlar_test::live_blocks blocks(counted);
+  allocation_counters expected;
   std::mt19937 random(1);
   for (int step = 0; step < 5000; ++step) {
     if (random() % 10 == 0) upstream.fail_at(0);
     const std::size_t bytes = random() % 300;
-    if (blocks.empty() || random() % 2 == 0) {
-      void* const p = counted.try_allocate(bytes, 8);
-      if (p != nullptr) blocks.push_back({p, bytes});
-      p != nullptr ? book.allocated(bytes) : book.failed();
-    } else {
-      const std::size_t index = random() % blocks.size();
-      counted.deallocate(blocks[index].data, blocks[index].bytes, 8);
-      blocks.erase(blocks.begin() + static_cast<std::ptrdiff_t>(index));
-      book.deallocated(index);
+    if (blocks.size() != 0 && random() % 2 != 0) {
+      blocks.free(random() % blocks.size());
+    } else if (blocks.try_allocate(bytes, 8)) {
+      expected.allocated_bytes += bytes;
+      expected.largest_request = std::max(expected.largest_request, bytes);
     }
-    ASSERT_EQ(counted.counters(), book.expected) << "step " << step;
-    ASSERT_EQ(counted.counters().live_bytes, upstream.balance().bytes);
+    expected.allocations = upstream.allocations();
+    expected.deallocations = upstream.deallocations();
+    expected.failures = upstream.refusals();
+    expected.live_blocks = upstream.balance().blocks;
+    expected.live_bytes = upstream.balance().bytes;
+    expected.peak_blocks = upstream.peak().blocks;
+    expected.peak_bytes = upstream.peak().bytes;
+    ASSERT_EQ(counted.counters(), expected) << "step " << step;
     ASSERT_TRUE(counted.invariant());
   }
-  for (const held& each : blocks) counted.deallocate(each.data, each.bytes, 8);
+  blocks.free_all();
   EXPECT_EQ(counted.counters().live_blocks, 0u);
   EXPECT_GT(counted.counters().failures, 0u);
 }

@@ -8,7 +8,6 @@
 #include <random>
 #include <set>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,7 +29,8 @@
 
 #include "tests/adaptor/roomy.hpp"
 #include "tests/support/build.hpp"
-#include "tests/support/counting_resource.hpp"
+#include "tests/support/live_blocks.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -38,7 +38,6 @@ using ashlar::new_delete_resource;
 using ashlar::resource_ref;
 using ashlar::tracing;
 using ashlar::trace::memory_sink;
-using ashlar_test::counting_resource;
 using memory_log = ashlar::trace_log<ashlar::trace::raw_codec, memory_sink>;
 using shared_log = ashlar::trace_log<ashlar::trace::raw_codec, memory_sink, ashlar::spin_lock>;
 
@@ -88,28 +87,20 @@ TEST(tracing, a_pool_is_read_back) {
   std::vector<std::byte> bytes;
   memory_log log{memory_sink(bytes)};
   tracing<ashlar::block_pool<>, memory_log> pool(log, ashlar::block_pool_options{.cell_bytes = 64});
-  std::vector<std::pair<void*, std::size_t>> held;
+  ashlar_test::live_blocks blocks(pool);
   std::mt19937 random(1);
-  std::size_t live_bytes = 0;
   for (int step = 0; step < 3000; ++step) {
-    if (held.empty() || random() % 8 < 5) {
-      const std::size_t size = 1 + random() % 64;
-      held.emplace_back(pool.allocate(size, 8), size);
-      live_bytes += size;
-    } else {
-      std::swap(held[random() % held.size()], held.back());
-      pool.deallocate(held.back().first, held.back().second, 8);
-      live_bytes -= held.back().second;
-      held.pop_back();
-    }
+    if (blocks.size() == 0 || random() % 8 < 5) blocks.allocate(1 + random() % 64, 8);
+    else blocks.free(random() % blocks.size());
   }
+  std::size_t live_bytes = 0;
+  for (std::size_t i = 0; i < blocks.size(); ++i) live_bytes += blocks[i].bytes;
   ASSERT_TRUE(log.close());
   const summary s = read(bytes);
   EXPECT_EQ(s.allocations + s.frees, 3000U);
-  EXPECT_EQ(s.live, held.size());
+  EXPECT_EQ(s.live, blocks.size());
   EXPECT_EQ(s.live_bytes, live_bytes);
   EXPECT_EQ(s.lost + s.unknown + s.failures, 0U);
-  for (const auto& [p, size] : held) pool.deallocate(p, size, 8);
 }
 
 TEST(tracing, a_release_frees_in_the_trace_what_was_live) {
@@ -154,12 +145,9 @@ TEST(tracing, threads_share_a_log_and_no_address_comes_twice) {
   std::vector<std::byte> bytes;
   shared_log log{memory_sink(bytes)};
   tracing<new_delete_resource, shared_log> r(log);
-  std::vector<std::thread> team;
-  for (int t = 0; t < 3; ++t)
-    team.emplace_back([&r] {
-      for (int i = 0; i < 2000; ++i) r.deallocate(r.allocate(32, 8), 32, 8);
-    });
-  for (std::thread& each : team) each.join();
+  ashlar_test::on_threads(3, [&r](std::size_t) {
+    for (int i = 0; i < 2000; ++i) r.deallocate(r.allocate(32, 8), 32, 8);
+  });
   ASSERT_TRUE(log.close());
   const summary s = read(bytes);
   EXPECT_EQ(s.allocations, 6000U);

@@ -2,11 +2,9 @@
 // Tests of the tracking adaptor: leaks, wrong frees with their sites, a book without memory, and the book itself.
 #include <array>
 #include <cstddef>
-#include <iterator>
 #include <map>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -22,7 +20,8 @@
 #include "tests/adaptor/roomy.hpp"
 #include "tests/death/caught.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
+#include "tests/support/live_blocks.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -65,21 +64,17 @@ leak_seen leaked_in(F f) {
 
 TEST(tracking, knows_what_is_live) {
   tracking<new_delete_resource> r;
-  std::map<const void*, std::size_t> oracle;
+  ashlar_test::live_blocks blocks(r);
   std::mt19937 random(1);
   for (int step = 0; step < 2000; ++step) {
-    const std::size_t bytes = random() % 300;
-    if (oracle.empty() || random() % 2 == 0) {
-      oracle.emplace(r.allocate(bytes, 8), bytes);
-    } else {
-      const auto at = std::next(oracle.begin(), static_cast<std::ptrdiff_t>(random() % oracle.size()));
-      r.deallocate(const_cast<void*>(at->first), at->second, 8);
-      oracle.erase(at);
-    }
-    ASSERT_EQ(r.live(), oracle.size());
+    if (blocks.size() == 0 || random() % 2 == 0) blocks.allocate(random() % 300, 8);
+    else blocks.free(random() % blocks.size());
+    ASSERT_EQ(r.live(), blocks.size());
     if (step % 64 == 0) ASSERT_TRUE(r.invariant());
   }
-  auto next = oracle.begin();
+  std::map<const void*, std::size_t> expected;
+  for (std::size_t i = 0; i < blocks.size(); ++i) expected.emplace(blocks[i].data, blocks[i].bytes);
+  auto next = expected.begin();
   std::size_t bytes = 0;
   r.for_each_live([&](const auto& e) {
     EXPECT_EQ(e.data, next->first);
@@ -88,7 +83,6 @@ TEST(tracking, knows_what_is_live) {
   });
   EXPECT_EQ(r.live_bytes(), bytes);
   EXPECT_TRUE(r.invariant());
-  for (const auto& [p, size] : oracle) r.deallocate(const_cast<void*>(p), size, 8);
 }
 
 TEST(tracking, leaks_are_counted_by_site) {
@@ -151,12 +145,9 @@ TEST(tracking, where_the_book_or_the_upstream_has_no_room_nothing_has_happened) 
 
 TEST(tracking, threads_share_one_that_has_a_lock) {
   shared r;
-  std::array<std::thread, 3> team;
-  for (std::thread& each : team)
-    each = std::thread([&r] {
-      for (std::size_t i = 0; i < 1000; ++i) r.deallocate(r.allocate(i % 64, 8), i % 64, 8);
-    });
-  for (std::thread& each : team) each.join();
+  ashlar_test::on_threads(3, [&r](std::size_t) {
+    for (std::size_t i = 0; i < 1000; ++i) r.deallocate(r.allocate(i % 64, 8), i % 64, 8);
+  });
   EXPECT_EQ(r.live(), 0u);
   EXPECT_TRUE(r.invariant());
 }
