@@ -130,7 +130,8 @@ int replay(const replay_options& o) {
   clear_progress();
   if (o.json != "-" && o.html != "-") print(figures, trace);
   if (!o.json.empty()) write_json(o.json, replay_json(figures, trace));
-  if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish())));
+  symboliser names;
+  if (!o.html.empty()) write_text(o.html, html_report(&figures, &trace, make_report(input, summary.finish(), names)));
   return outcome(figures);
 }
 

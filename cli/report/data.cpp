@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "cli/support/function_names.hpp"
-#include "cli/support/symbolise.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/wrappers.hpp"
 
@@ -195,8 +194,7 @@ std::vector<call_site> heaviest(const std::vector<numbered_stack>& all, const ca
 }
 
 /// Effects: fills the lists of call sites in `data`.
-void add_call_sites(report_data& data, const trace_input& input) {
-  symboliser names;
+void add_call_sites(report_data& data, const trace_input& input, symboliser& names) {
   call_texts texts;
   std::vector<numbered_stack> stacks = numbered_stacks(data, input, names, texts);
   data.notes = names.notes();
@@ -238,7 +236,7 @@ std::string no_sites_note(const report_data& data) {
   return "No call sites: the trace has no stacks (ashlar record --stacks 0, or no stack could be unwound).";
 }
 
-report_data make_report(const trace_input& input, study::trace_summary summary) {
+report_data make_report(const trace_input& input, study::trace_summary summary, symboliser& names) {
   report_data data;
   data.path = input.path();
   data.program = input.program();
@@ -257,7 +255,7 @@ report_data make_report(const trace_input& input, study::trace_summary summary) 
   data.threads = busiest(data.sum.threads, input.names());
   data.spans = spans_by_name(data.sum.spans, input.names());
   data.thread_count = data.sum.threads.size();
-  if (data.has_stacks) add_call_sites(data, input);
+  if (data.has_stacks) add_call_sites(data, input, names);
   return data;
 }
 

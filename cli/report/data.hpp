@@ -12,6 +12,7 @@
 
 #include "cli/report/own_allocator.hpp"
 #include "cli/report/trace.hpp"
+#include "cli/support/symbolise.hpp"
 
 namespace ashlar::cli {
 
@@ -110,7 +111,7 @@ struct report_data {
 inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endless.
 
 /// Effects: looks up the names of call sites, which may take a second.
-[[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary);
+[[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary, symboliser& names);
 
 /// Returns: the summary as text of 100 columns, and as JSON.
 [[nodiscard]] std::string report_text(const report_data& data);

@@ -41,8 +41,13 @@ public:
     return e;
   }
 
+  /// Returns: some of the next events, valid until the next call; none at the end. Throws: what the reader has thrown.
+  [[nodiscard]] std::span<const trace::event> next_batch() {
+    return rest_.empty() && !has_more() ? std::span<const trace::event>{} : std::exchange(rest_, {});
+  }
+
 private:
-  static constexpr std::size_t batch_events = 1024;
+  static constexpr std::size_t batch_events = 4096;
 
   struct batch {
     std::array<trace::event, batch_events> events;
@@ -80,8 +85,11 @@ private:
     }
   }
 
+  /// The other thread's processor has read the places last, so that a write has to wait for each.
   void fill(batch& b) {
-    for (b.count = 0; b.count < batch_events && reader_.next(b.events[b.count]);) ++b.count;
+    constexpr std::size_t ahead = 32;
+    for (b.count = 0; b.count < batch_events && reader_.next(b.events[b.count]); ++b.count)
+      if (b.count + ahead < batch_events) ASHLAR_FETCH_TO_WRITE(&b.events[b.count + ahead]);
   }
 
   /// Effects: counts one more batch as filled, or as taken.
@@ -102,7 +110,7 @@ private:
   }
 
   Reader& reader_;
-  std::array<batch, 16> batches_;  // the two threads are seldom equally fast for long
+  std::array<batch, 8> batches_;  // the two threads are seldom equally fast for long
   std::size_t filled_ = 0, taken_ = 0;
   std::span<const trace::event> rest_;
   bool is_last_ = false;

@@ -51,10 +51,20 @@ trace_input::trace_input(const std::string& path, bool accept_prefix)
 trace_input::~trace_input() = default;
 
 const trace::event* trace_input::next() {
-  if (const trace::event* const event = reader_->ahead.next()) return event;
+  const trace::event* const event = reader_->ahead.next();
+  if (event == nullptr) finish();
+  return event;
+}
+
+std::span<const trace::event> trace_input::next_batch() {
+  const std::span<const trace::event> batch = reader_->ahead.next_batch();
+  if (batch.empty()) finish();
+  return batch;
+}
+
+void trace_input::finish() {
   reader_->check(path_);
   info_ = reader_->reader.info();
-  return nullptr;
 }
 
 const std::vector<trace::mapped_module>& trace_input::modules() const { return reader_->reader.modules(); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ public:
 
   /// Returns: valid until the next call; null at the end.
   [[nodiscard]] const trace::event* next();
+  /// Returns: some of the next events, valid until the next call; none at the end.
+  [[nodiscard]] std::span<const trace::event> next_batch();
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   /// The damage of a trace is known at its end.
@@ -38,6 +41,8 @@ public:
   [[nodiscard]] std::string program() const;
 
 private:
+  void finish();
+
   struct open_reader;
   std::string path_;
   trace::trace_info info_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar report`: the requests of a recorded program to its allocator.
 
+#include <future>
+
 #include <fmt/format.h>
 
 #include <ashlar/study/summariser.hpp>
@@ -41,8 +43,12 @@ int report(const report_options& o) {
   const process_choice choice = choose_process(o.trace, o.process);
   trace_input input(choice.taken.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
+  symboliser names;
+  // Names take as long as the events of a short trace, and wait for none of them.
+  std::future<void> named = std::async(std::launch::async, [&] { names.look_up(input.stacks(), input.modules()); });
   study::trace_summary summary = study::summarise(input);
-  report_data data = make_report(input, std::move(summary));
+  named.get();
+  report_data data = make_report(input, std::move(summary), names);
   data.choice = choice.text;
   data.processes = processes_json(choice);
   if (o.json != "-" && o.html != "-") fmt::print("{}", report_text(data));

@@ -371,6 +371,10 @@ std::vector<const source_place*> symboliser::calls(std::span<const std::uint64_t
   return all;
 }
 
+void symboliser::look_up(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules) {
+  for (std::uint32_t id = 1; id <= stacks.size(); ++id) static_cast<void>(calls(stacks[id], modules));
+}
+
 std::vector<std::string> symboliser::notes() const {
   std::vector<std::string> all;
   for (const auto& [key, file] : files_)

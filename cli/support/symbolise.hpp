@@ -65,6 +65,9 @@ public:
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,
                                                        std::span<const trace::mapped_module> modules);
 
+  /// Effects: names all calls of all stacks, so that `calls` finds them at once.
+  void look_up(const trace::stack_table& stacks, std::span<const trace::mapped_module> modules);
+
   /// Returns: for each file with missing or incomplete names a line that tells why; not of those without any.
   [[nodiscard]] std::vector<std::string> notes() const;
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
@@ -21,10 +21,13 @@ namespace ashlar::ASHLAR_ABI::study {
 /// Complexity: O(1) amortised an event; memory O(live objects + threads + call stacks).
 class summariser {
 public:
-  /// Effects: prefetches what `add(e)` looks up.
-  void expect(const trace::event& e) const noexcept {
-    if (e.slot < live_.size()) ASHLAR_FETCH_TO_WRITE(&live_[e.slot]);
-    if (trace::is_allocation(e.op)) sites_.expect(std::uint64_t{e.stack} + 1);
+  /// A live object's place is seldom in a cache: events are looked at some before their turn.
+  void add(std::span<const trace::event> batch) {
+    constexpr std::size_t ahead = 8;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (i + ahead < batch.size()) expect(batch[i + ahead]);
+      add(batch[i]);
+    }
   }
 
   void add(const trace::event& e) {
@@ -61,6 +64,12 @@ private:
     std::uint32_t thread = 0;
     std::uint32_t stack = 0;
   };
+
+  /// Effects: prefetches what `add(e)` looks up.
+  void expect(const trace::event& e) const noexcept {
+    if (e.slot < live_.size()) ASHLAR_FETCH_TO_WRITE(&live_[e.slot]);
+    if (trace::is_allocation(e.op)) sites_.expect(std::uint64_t{e.stack} + 1);
+  }
 
   thread_summary& thread_of(std::uint32_t id) {
     if (last_thread_ != nullptr && last_id_ == id) return *last_thread_;
@@ -130,18 +139,16 @@ private:
   span_tracker spans_;
 };
 
-/// Returns: the summary of all events of `source`, up to the first empty `source.next()`.
+/// Returns: the summary of all events of `source`, up to the first empty `source.next()`, or `source.next_batch()` if
+/// it has batches.
 template <class Source>
 [[nodiscard]] trace_summary summarise(Source& source) {
-  constexpr std::size_t ahead = 8;  // a live object's place is seldom in a cache
   summariser s;
-  std::array<trace::event, ahead> next;
-  std::size_t read = 0, added = 0;
-  while (auto e = source.next()) {
-    if (read - added == ahead) s.add(next[added++ % ahead]);
-    s.expect(next[read++ % ahead] = *e);
+  if constexpr (requires { source.next_batch(); }) {
+    for (auto batch = source.next_batch(); !batch.empty(); batch = source.next_batch()) s.add(batch);
+  } else {
+    while (auto e = source.next()) s.add(*e);
   }
-  while (added != read) s.add(next[added++ % ahead]);
   return s.finish();
 }
 

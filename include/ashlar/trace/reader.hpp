@@ -209,7 +209,7 @@ public:
   [[nodiscard]] bool next(event& e) {
     while (!stopped_) {
       detail::trace_io::record_stream* s =
-          merge_.next([this](const detail::trace_io::record_stream& w) { return !resolver_.contradicts(w.head()); });
+          merge_.next([this](const detail::trace_io::record_stream& w) { return !contradicts(w.head()); });
       if (s == nullptr) break;
       if (!s->loaded()) load(*s);
       else if (step(*s, e)) return true;
@@ -306,16 +306,21 @@ private:
     if (why != nullptr) stop({entry.offset, why});
   }
 
+  [[nodiscard]] bool contradicts(const detail::trace_io::record& r) const noexcept {
+    return resolver_.contradicts(r, resolver_.find(r));
+  }
+
   [[nodiscard]] bool step(detail::trace_io::record_stream& s, event& e) {
     const detail::trace_io::record& r = s.head();
-    const bool contradicts = resolver_.contradicts(r);
+    const detail::trace_io::live_map::position at = resolver_.find(r);
+    const bool contradicts = resolver_.contradicts(r, at);
     if (contradicts && !s.is_overdue) return merge_.put_off(skew_ticks_), false;
     s.is_overdue = false;
     if (s.records.size() - s.at > 2 * fetched_ahead) resolver_.expect(s.records[s.at + 2 * fetched_ahead]);
     if (s.records.size() - s.at > fetched_ahead) resolver_.expect_soon(s.records[s.at + fetched_ahead]);
-    if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(r.address, advance(r.time), e), true;
+    if (contradicts && is_acquisition(r.code)) return resolver_.release_lost(at, advance(r.time), e), true;
     ++s.at;
-    const bool is_event = resolver_.apply(r, advance(r.time), s.state, e);
+    const bool is_event = resolver_.apply(r, at, advance(r.time), s.state, e);
     if (s.done()) s.records = {};
     return is_event;
   }

@@ -139,78 +139,93 @@ private:
   std::array<std::uint16_t, std::size_t{1} << table_bits> seen_{};  // the record's index plus one; 0 = none
 };
 
+/// Decodes a payload in one pass for each column, as it was encoded. Each pass returns whether its column was sound and
+/// had an entry for each record that has one, and no more.
 class record_decoder {
 public:
-  record_decoder(std::span<const std::byte> payload, std::uint64_t first_time) noexcept : time_(first_time) {
-    byte_cursor whole(payload);
-    for (auto& column : columns_) column = byte_cursor(whole.bytes(whole.word()));
-    framed_ = whole.ok() && whole.at_end();
-  }
+  record_decoder(std::span<const std::byte> payload, std::span<record> records) noexcept
+      : whole_(payload), records_(records) {}
 
-  /// Returns: false for an unsound record; else it is the last of `done`. Of a column that was too short, it is made of
-  /// zeros, and `finished` tells.
-  bool next(std::vector<record>& done) noexcept {
-    const std::uint8_t code = codes().byte();
-    record r{.code = static_cast<opcode>(code & 0x0f)};
-    if (!framed_ || r.code >= opcode::count || !step_time(r)) return false;
-    if (has_address(r.code) ? !find_address(r, (code & is_backward) != 0, done) : (code & is_backward) != 0)
-      return false;
-    if ((code & has_size) != 0 && (r.size = sizes().varint()) == 0) return false;
-    if ((code & has_alignment) != 0 && !get_alignment(r)) return false;
-    if ((code & has_stack) != 0 && !get_stack(r)) return false;
-    done.push_back(r);
-    return true;
-  }
-
-  /// Returns: whether the payload was consumed exactly and the last record has the time `last_time`.
-  [[nodiscard]] bool finished(std::uint64_t last_time) const noexcept {
-    bool empty = framed_ && time_ == last_time;
-    for (const auto& column : columns_) empty = empty && column.ok() && column.at_end();
-    return empty;
+  [[nodiscard]] bool decode(const chunk_header& header) noexcept {
+    codes_ = whole_.bytes(whole_.word());
+    return codes_.size() == records_.size() && get_codes(header.events) && get_times(header) && get_addresses() &&
+           get_sizes() && get_extras() && whole_.ok() && whole_.at_end();
   }
 
 private:
-  byte_cursor& codes() noexcept { return columns_[0]; }
-  byte_cursor& times() noexcept { return columns_[1]; }
-  byte_cursor& addresses() noexcept { return columns_[2]; }
-  byte_cursor& sizes() noexcept { return columns_[3]; }
-  byte_cursor& extras() noexcept { return columns_[4]; }
-
-  bool step_time(record& r) noexcept {
-    const std::uint64_t step = times().varint();
-    time_ += step;
-    r.time = time_;
-    return time_ >= step;
+  [[nodiscard]] byte_cursor column() noexcept { return byte_cursor(whole_.bytes(whole_.word())); }
+  [[nodiscard]] static bool is_read(const byte_cursor& c) noexcept { return c.ok() && c.at_end(); }
+  [[nodiscard]] bool has(std::uint8_t flag, std::size_t i) const noexcept {
+    return (std::to_integer<std::uint8_t>(codes_[i]) & flag) != 0;
   }
 
-  bool find_address(record& r, bool backward, const std::vector<record>& done) noexcept {
-    const std::uint64_t code = addresses().varint();
-    if (!backward) return r.address = literal_ += get_difference(code), true;
-    if (code >= done.size()) return false;
-    const record& same = done[done.size() - 1 - static_cast<std::size_t>(code)];
-    r.address = same.address;
-    return has_address(same.code);
+  [[nodiscard]] bool get_codes(std::uint32_t expected_events) noexcept {
+    std::uint32_t events = 0;
+    bool sound = true;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const auto code = static_cast<opcode>(std::to_integer<std::uint8_t>(codes_[i]) & 0x0f);
+      records_[i] = {.code = code};
+      events += is_event(code) ? 1U : 0U;
+      sound = sound && code < opcode::count && (has_address(code) || !has(is_backward, i));
+    }
+    return sound && events == expected_events;
   }
 
-  std::uint64_t get_difference(std::uint64_t code) noexcept {
-    return code == 0 ? unzigzag(addresses().varint()) : unzigzag(code - 1) * 16;
+  [[nodiscard]] bool get_times(const chunk_header& header) noexcept {
+    byte_cursor from = column();
+    std::uint64_t time = header.first_time;
+    for (record& r : records_) {
+      const std::uint64_t step = from.varint();
+      r.time = time += step;
+      if (time < step) return false;
+    }
+    return is_read(from) && time == header.last_time;
   }
 
-  bool get_alignment(record& r) noexcept {
-    r.alignment_code = extras().byte();
-    return r.alignment_code != 0 && r.alignment_code <= 65;
+  [[nodiscard]] bool get_addresses() noexcept {
+    byte_cursor from = column();
+    std::uint64_t literal = 0;
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (!has_address(records_[i].code)) continue;
+      const std::uint64_t code = from.varint();
+      if (!has(is_backward, i)) {
+        records_[i].address = literal += code == 0 ? unzigzag(from.varint()) : unzigzag(code - 1) * 16;
+      } else {
+        if (code >= i) return false;
+        const record& same = records_[i - 1 - static_cast<std::size_t>(code)];
+        if (!has_address(same.code)) return false;
+        records_[i].address = same.address;
+      }
+    }
+    return is_read(from);
   }
 
-  bool get_stack(record& r) noexcept {
-    const std::uint64_t stack = extras().varint();
-    r.stack = static_cast<std::uint32_t>(stack);
-    return stack != 0 && stack == r.stack;
+  [[nodiscard]] bool get_sizes() noexcept {
+    byte_cursor from = column();
+    for (std::size_t i = 0; i < records_.size(); ++i)
+      if (has(has_size, i) && (records_[i].size = from.varint()) == 0) return false;
+    return is_read(from);
   }
 
-  std::array<byte_cursor, column_count> columns_;
-  std::uint64_t time_;
-  std::uint64_t literal_ = 0;
-  bool framed_ = false;
+  [[nodiscard]] bool get_extras() noexcept {
+    byte_cursor from = column();
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      record& r = records_[i];
+      if (has(has_alignment, i)) {
+        r.alignment_code = from.byte();
+        if (r.alignment_code == 0 || r.alignment_code > 65) return false;
+      }
+      if (!has(has_stack, i)) continue;
+      const std::uint64_t stack = from.varint();
+      r.stack = static_cast<std::uint32_t>(stack);
+      if (stack == 0 || stack != r.stack) return false;
+    }
+    return is_read(from);
+  }
+
+  byte_cursor whole_;
+  std::span<record> records_;
+  std::span<const std::byte> codes_;
 };
 
 /// Effects: replaces `records` by the records of the payload. Returns: whether the payload was sound in every detail.
@@ -218,14 +233,8 @@ private:
                                          std::vector<record>& records) {
   records.clear();
   if (header.count > max_chunk_records || header.count > payload.size()) return false;
-  records.reserve(header.count);
-  record_decoder decoder(payload, header.first_time);
-  std::uint32_t events = 0;
-  for (std::uint32_t i = 0; i < header.count; ++i) {
-    if (!decoder.next(records)) return false;
-    events += is_event(records.back().code) ? 1U : 0U;
-  }
-  return events == header.events && decoder.finished(header.last_time);
+  records.resize(header.count);
+  return record_decoder(payload, records).decode(header);
 }
 
 }  // namespace ashlar::ASHLAR_ABI::detail::trace_io

@@ -29,6 +29,12 @@ struct live_object {
 template <bool IsNear>
 class address_index {
 public:
+  /// Where an address is, or where it would be put. Valid until the next change.
+  struct position {
+    std::size_t at = nowhere;
+    std::uint32_t number = 0;  ///< 0: it is not here.
+  };
+
   /// Effects: prefetches the home of `address`.
   void expect(std::uint64_t address) const noexcept {
     if (size_ != 0) ASHLAR_FETCH_TO_WRITE(&places_[hash(address) & mask()]);
@@ -39,28 +45,48 @@ public:
     return size_ == 0 ? 0 : places_[hash(address) & mask()].number;
   }
 
-  /// Returns: the number of `address`, which `is_of(number)` confirms; 0 if there is none.
+  /// Returns: the position of `address`, whose number `is_of(number)` confirms.
   template <class IsOf>
-  [[nodiscard]] std::uint32_t find(std::uint64_t address, IsOf&& is_of) const noexcept {
-    const std::size_t at = place_of(address, is_of);
-    return at == nowhere ? 0 : places_[at].number;
+  [[nodiscard]] ASHLAR_INLINE position find(std::uint64_t address, IsOf&& is_of) const noexcept {
+    if (places_.size() == 0) return {};
+    const std::uint32_t wanted = hash(address);
+    std::size_t at = wanted & mask();
+    for (std::size_t steps = 0; steps <= most_steps; ++steps, at = (at + 1) & mask()) {
+      const place& p = places_[at];
+      if (p.number == 0) return {at, 0};
+      if (p.hash == wanted && is_of(p.number)) return {at, p.number};
+    }
+    return {};
   }
 
-  /// Effects: removes `address`. Returns: as `find`.
-  template <class IsOf>
-  std::uint32_t take_out(std::uint64_t address, IsOf&& is_of) noexcept {
-    const std::size_t at = place_of(address, is_of);
-    if (at == nowhere) return 0;
-    const std::uint32_t number = places_[at].number;
-    erase(at);
-    return number;
-  }
-
-  /// Effects: calls `spill(number)` for each that has no place now. Expects: `address` is not here.
+  /// Effects: puts `address` at its position. Calls `spill(number)` for each that has no place now. Expects: it is not
+  /// here.
   template <class Spill>
-  void insert(std::uint64_t address, std::uint32_t number, Spill&& spill) {
-    if ((size_ + 1) * 4 > places_.size() * 3) grow(spill);
-    if (!put({hash(address), number})) spill(number);
+  void insert(const position& p, std::uint64_t address, std::uint32_t number, Spill&& spill) {
+    if ((size_ + 1) * 4 > places_.size() * 3) {
+      grow(spill);
+      if (!put({hash(address), number})) spill(number);
+    } else if (p.at == nowhere) {
+      spill(number);
+    } else {
+      places_[p.at] = {hash(address), number};
+      ++size_;
+    }
+  }
+
+  /// Effects: removes what is at `p`. Expects: it has a number.
+  void erase(const position& p) noexcept {
+    --size_;
+    std::size_t hole = p.at;
+    for (std::size_t at = hole;;) {
+      places_[hole].number = 0;
+      do {
+        at = (at + 1) & mask();
+        if (places_[at].number == 0 || ((at - hole) & mask()) > most_steps) return;
+      } while (((at - places_[at].hash) & mask()) < ((at - hole) & mask()));  // its home is after the hole
+      places_[hole] = places_[at];
+      hole = at;
+    }
   }
 
 private:
@@ -80,16 +106,6 @@ private:
     else return static_cast<std::uint32_t>((address * 0x9E3779B97F4A7C15) >> 32);
   }
 
-  template <class IsOf>
-  [[nodiscard]] std::size_t place_of(std::uint64_t address, IsOf&& is_of) const noexcept {
-    if (size_ == 0) return nowhere;
-    const std::uint32_t wanted = hash(address);
-    std::size_t at = wanted & mask();
-    for (std::size_t steps = 0; steps <= most_steps && places_[at].number != 0; ++steps, at = (at + 1) & mask())
-      if (places_[at].hash == wanted && is_of(places_[at].number)) return at;
-    return nowhere;
-  }
-
   [[nodiscard]] bool put(const place& p) noexcept {
     std::size_t at = p.hash & mask();
     for (std::size_t steps = 0; places_[at].number != 0; ++steps, at = (at + 1) & mask())
@@ -99,29 +115,16 @@ private:
     return true;
   }
 
-  void erase(std::size_t hole) noexcept {
-    --size_;
-    for (std::size_t at = hole;;) {
-      places_[hole].number = 0;
-      do {
-        at = (at + 1) & mask();
-        if (places_[at].number == 0 || ((at - hole) & mask()) > most_steps) return;
-      } while (((at - places_[at].hash) & mask()) < ((at - hole) & mask()));  // its home is after the hole
-      places_[hole] = places_[at];
-      hole = at;
-    }
-  }
-
   template <class Spill>
   void grow(Spill&& spill) {
-    std::vector<place> old(places_.empty() ? 64 : places_.size() * 2);
+    zero_array<place> old(places_.size() == 0 ? 512 : places_.size() * 2);
     old.swap(places_);
     size_ = 0;
     for (const place& p : old)
       if (p.number != 0 && !put(p)) spill(p.number);
   }
 
-  std::vector<place> places_;
+  zero_array<place> places_;
   std::size_t size_ = 0;
 };
 
@@ -133,11 +136,22 @@ private:
 /// exhaust, and a thread 24, the lowest of its number.
 class live_map {
 public:
+  /// Where an address is, or would be. Valid until the next change.
+  struct position {
+    address_index<true>::position in_near;
+    address_index<false>::position in_far = {};
+
+    /// Returns: whether an object is there.
+    [[nodiscard]] bool is_taken() const noexcept { return (in_near.number | in_far.number) != 0; }
+  };
+
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  [[nodiscard]] bool contains(std::uint64_t address) const noexcept {
-    const auto is_of = occupant{slots_, address};
-    return near_.find(address, is_of) != 0 || far_.find(address, is_of) != 0;
+  [[nodiscard]] ASHLAR_INLINE position find(std::uint64_t address) const noexcept {
+    const auto is_of = [&](std::uint32_t number) { return slots_[number - 1].address == address; };
+    position p{near_.find(address, is_of)};
+    if (p.in_near.number == 0) p.in_far = far_.find(address, is_of);
+    return p;
   }
 
   /// Effects: prefetches the place of `address` in the index; the slot, once that place is in a cache.
@@ -146,32 +160,28 @@ public:
     if (const std::uint32_t number = near_.at_home(address); number != 0) ASHLAR_FETCH_TO_WRITE(&slots_[number - 1]);
   }
 
-  /// Returns: the slot of a new object at `address`. Expects: `address` is free; the object is not 0.
-  std::uint32_t insert(std::uint64_t address, std::uint64_t object, std::uint32_t thread) {
+  /// Returns: the slot of a new object at `address`. Expects: it is free, `at` is its position; the object is not 0.
+  std::uint32_t insert(const position& at, std::uint64_t address, std::uint64_t object, std::uint32_t thread) {
     const std::uint32_t slot = take_slot();
     slots_[slot].owner = object << thread_bits | (thread & thread_mask);
-    restore(address, slot);
+    put(at, address, slot);
     return slot;
   }
 
-  /// Effects: the object of `slot`, which was taken out, is at `address` again. Expects: `address` is free.
+  /// Effects: the object of `slot`, which was taken out, is at `address` again, unless another one is.
   void restore(std::uint64_t address, std::uint32_t slot) {
-    slots_[slot].address = address;
-    near_.insert(address, slot + 1, [this](std::uint32_t number) {
-      far_.insert(slots_[number - 1].address, number, [](std::uint32_t) {});
-    });
-    ++size_;
+    if (const position at = find(address); !at.is_taken()) put(at, address, slot);
   }
 
-  /// Effects: removes the object at `address`, but for its slot. Returns: it, or one with id 0 if there is none.
-  live_object take_out(std::uint64_t address) noexcept {
-    const auto is_of = occupant{slots_, address};
-    std::uint32_t number = near_.take_out(address, is_of);
-    if (number == 0) number = far_.take_out(address, is_of);
-    if (number == 0) return {};
+  /// Effects: removes the object at `at`, but for its slot. Returns: it, or one with id 0 if there is none.
+  live_object take_out(const position& at) noexcept {
+    if (!at.is_taken()) return {};
+    if (at.in_near.number != 0) near_.erase(at.in_near);
+    else far_.erase(at.in_far);
     --size_;
-    const std::uint64_t owner = slots_[number - 1].owner;
-    return {owner >> thread_bits, static_cast<std::uint32_t>(owner & thread_mask), number - 1};
+    const std::uint32_t slot = (at.in_near.number | at.in_far.number) - 1;
+    const std::uint64_t owner = slots_[slot].owner;
+    return {owner >> thread_bits, static_cast<std::uint32_t>(owner & thread_mask), slot};
   }
 
   /// Effects: the slot of an object that was taken out is free.
@@ -187,12 +197,18 @@ private:
     std::uint64_t owner = 0;    ///< The object above the thread.
   };
 
-  /// Confirms the number of an address.
-  struct occupant {
-    const block_table<slot_of_object>& table;
-    std::uint64_t address;
-    [[nodiscard]] bool operator()(std::uint32_t number) const noexcept { return table[number - 1].address == address; }
-  };
+  void put(const position& at, std::uint64_t address, std::uint32_t slot) {
+    slots_[slot].address = address;
+    near_.insert(at.in_near, address, slot + 1, [this](std::uint32_t number) { spill(number); });
+    ++size_;
+  }
+
+  /// Effects: the far index has what has no place in the near one.
+  ASHLAR_COLD void spill(std::uint32_t number) {
+    const std::uint64_t address = slots_[number - 1].address;
+    const auto nothing = [](std::uint32_t) { return false; };
+    far_.insert(far_.find(address, nothing), address, number, nothing);
+  }
 
   std::uint32_t take_slot() {
     if (free_ != none) return std::exchange(free_, static_cast<std::uint32_t>(slots_[free_].address));
@@ -228,19 +244,24 @@ class resolver {
 public:
   [[nodiscard]] const reader_counts& counts() const noexcept { return counts_; }
 
-  /// Returns: whether `r` contradicts the live objects: its counterpart in another stream must come first.
-  [[nodiscard]] bool contradicts(const record& r) const noexcept {
-    if (!has_address(r.code) || r.address == 0) return false;
-    return live_.contains(r.address) == is_acquisition(r.code);
+  /// Returns: the position of the address of `r`; of none if it has none. Valid until the next `apply`.
+  [[nodiscard]] ASHLAR_INLINE live_map::position find(const record& r) const noexcept {
+    return has_address(r.code) && r.address != 0 ? live_.find(r.address) : live_map::position{};
+  }
+
+  /// Returns: whether `r` contradicts the live objects: its counterpart in another stream must come first. `at` is its
+  /// position.
+  [[nodiscard]] static bool contradicts(const record& r, const live_map::position& at) noexcept {
+    return has_address(r.code) && r.address != 0 && at.is_taken() == is_acquisition(r.code);
   }
 
   /// Effects: prefetches what `apply(r)` looks up, first and then.
   void expect(const record& r) const noexcept { live_.expect(r.address); }
   void expect_soon(const record& r) const noexcept { live_.expect_slot(r.address); }
 
-  /// Effects: `e` is a release of the object at `address`, made up because the address was handed out again.
-  void release_lost(std::uint64_t address, std::uint64_t time_ns, trace::event& e) {
-    const live_object lost = release(address);
+  /// Effects: `e` is a release of the object at `at`, made up because its address was handed out again.
+  void release_lost(const live_map::position& at, std::uint64_t time_ns, trace::event& e) {
+    const live_object lost = release(at);
     ++counts_.lost_releases;
     e = {.time_ns = time_ns,
          .thread = lost.thread,
@@ -250,11 +271,12 @@ public:
     count();
   }
 
-  /// Effects: applies `r`; `e` is its event. Expects: it does not allocate an address in use. Returns: whether this
-  /// record completes an event.
-  [[nodiscard]] bool apply(const record& r, std::uint64_t time_ns, stream_state& s, trace::event& e) {
+  /// Effects: applies `r`, whose position is `at`; `e` is its event. Expects: it does not allocate an address in use.
+  /// Returns: whether this record completes an event.
+  [[nodiscard]] ASHLAR_INLINE bool apply(const record& r, const live_map::position& at, std::uint64_t time_ns,
+                                         stream_state& s, trace::event& e) {
     if (r.code == opcode::thread_switch) return s.thread = r.stack, false;
-    if (r.code == opcode::realloc_begin) return begin_realloc(r, s), false;
+    if (r.code == opcode::realloc_begin) return begin_realloc(r, at, s), false;
     e = {.time_ns = time_ns,
          .thread = dense(s.thread),
          .op = operation_of(r.code),
@@ -262,13 +284,13 @@ public:
          .alignment = alignment_of(r.alignment_code),
          .stack = r.stack};
     if (is_release(e.op)) {
-      const live_object released = release(r.address);
+      const live_object released = release(at);
       e.object = released.object, e.slot = released.slot;
     }
     if (e.op == trace::operation::realloc_) end_realloc(r, s, e);
     if (is_acquisition(r.code) && r.address != 0) {
       e.object = ++last_object_;
-      e.slot = live_.insert(r.address, e.object, e.thread);
+      e.slot = live_.insert(at, r.address, e.object, e.thread);
     }
     count();
     return true;
@@ -280,22 +302,22 @@ private:
     counts_.live = live_.size();
   }
 
-  /// Returns: the object at `address`, whose slot is not free yet.
-  live_object take_out(std::uint64_t address) noexcept {
-    const live_object released = address == 0 ? live_object{} : live_.take_out(address);
+  /// Returns: the object at `at`, whose slot is not free yet.
+  live_object take_out(const live_map::position& at) noexcept {
+    const live_object released = live_.take_out(at);
     if (released.object == 0) ++counts_.unknown_releases;
     return released;
   }
 
-  live_object release(std::uint64_t address) noexcept {
-    const live_object released = take_out(address);
+  live_object release(const live_map::position& at) noexcept {
+    const live_object released = take_out(at);
     if (released.object != 0) live_.give_back(released.slot);
     return released;
   }
 
-  void begin_realloc(const record& r, stream_state& s) noexcept {
+  void begin_realloc(const record& r, const live_map::position& at, stream_state& s) noexcept {
     s.old_address = r.address;
-    s.old = take_out(r.address);
+    s.old = take_out(at);
   }
 
   /// Effects: a failed realloc restores the old block. If its address has a new object, its slot stays taken.
@@ -304,12 +326,15 @@ private:
     e.old_object = old.object, e.old_slot = old.slot;
     if (old.object == 0) return;
     if (r.address != 0) live_.give_back(old.slot);
-    else if (!live_.contains(s.old_address)) live_.restore(s.old_address, old.slot);
+    else live_.restore(s.old_address, old.slot);
   }
 
   /// Returns: the dense number of a thread. The last one is cached: records of one thread come in runs.
-  std::uint32_t dense(std::uint32_t file_thread) {
-    if (file_thread == last_file_thread_ && !threads_.empty()) return last_thread_;
+  ASHLAR_INLINE std::uint32_t dense(std::uint32_t file_thread) {
+    return file_thread == last_file_thread_ && !threads_.empty() ? last_thread_ : look_up(file_thread);
+  }
+
+  ASHLAR_NOINLINE std::uint32_t look_up(std::uint32_t file_thread) {
     const auto next = static_cast<std::uint32_t>(threads_.size());
     last_file_thread_ = file_thread;
     return last_thread_ = threads_.try_emplace(file_thread, next).first->second;

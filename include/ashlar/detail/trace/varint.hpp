@@ -94,10 +94,12 @@ public:
 
   /// Fails on varints that are not in shortest form or do not fit 64 bits, so that every value has one encoding.
   [[nodiscard]] ASHLAR_INLINE constexpr std::uint64_t varint() noexcept {
-    if (rest_.empty() || rest_[0] >= std::byte{0x80}) return long_varint();
-    const auto value = std::to_integer<std::uint64_t>(rest_[0]);
-    rest_ = rest_.subspan(1);
-    return value;
+    if (rest_.size() < 2) return long_varint();
+    const auto first = std::to_integer<std::uint64_t>(rest_[0]), second = std::to_integer<std::uint64_t>(rest_[1]);
+    if (first < 0x80) return rest_ = rest_.subspan(1), first;
+    if (second - 1 >= 0x7f) return long_varint();
+    rest_ = rest_.subspan(2);
+    return (first & 0x7f) | second << 7;
   }
 
   constexpr void fail() noexcept {
