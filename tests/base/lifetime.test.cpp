@@ -14,7 +14,6 @@
 
 #include "tests/face/pool_kinds.hpp"
 #include "tests/face/witness.hpp"
-#include "tests/support/build.hpp"
 
 namespace {
 

@@ -23,6 +23,7 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/death.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -67,19 +68,16 @@ TYPED_TEST(exclusive_locks, let_one_thread_in_at_a_time) {
   constexpr int count = 4, rounds = 20'000;
   long counter = 0;
   std::atomic<int> inside = 0, crowds = 0;
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < count; ++thread)
-    threads.emplace_back([&] {
-      for (int i = 0; i < rounds; ++i) {
-        const lock_scope scope(this->lock_);
-        if (inside.fetch_add(1, std::memory_order_relaxed) != 0) crowds.fetch_add(1, std::memory_order_relaxed);
-        ++counter;
-        if (i % 512 == 0) std::this_thread::yield();                                   // a preempted holder
-        if (i % 5000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // others sleep
-        inside.fetch_sub(1, std::memory_order_relaxed);
-      }
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(count, [&](std::size_t) {
+    for (int i = 0; i < rounds; ++i) {
+      const lock_scope scope(this->lock_);
+      if (inside.fetch_add(1, std::memory_order_relaxed) != 0) crowds.fetch_add(1, std::memory_order_relaxed);
+      ++counter;
+      if (i % 512 == 0) std::this_thread::yield();                                   // a preempted holder
+      if (i % 5000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));  // others sleep
+      inside.fetch_sub(1, std::memory_order_relaxed);
+    }
+  });
   EXPECT_EQ(counter, count * rounds);
   EXPECT_EQ(crowds.load(), 0);
 }

@@ -15,7 +15,6 @@
 #include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/face/intrusive_pool.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/local_heap.hpp>
@@ -127,21 +126,6 @@ TEST(options, limit_nothing_unless_told_to) {
   EXPECT_EQ(heap.max_bytes, max_size);
   EXPECT_EQ(heap.retain_bytes, 8u << 20);
   EXPECT_GT(heap.max_cached_cells, 0u);
-}
-
-struct growing_traits : ashlar::object_pool_traits {
-  static constexpr std::size_t capacity = ashlar::growing;
-};
-
-TEST(options, bound_both_pools_of_objects) {
-  constexpr ashlar::object_pool_options two{.max_count = 2, .growth_count = 1};
-  ashlar::object_pool<int, growing_traits> objects(two);
-  int* const held[] = {objects.try_acquire(1), objects.try_acquire(2), objects.try_acquire(3)};
-  EXPECT_TRUE(held[0] != nullptr && held[1] != nullptr && held[2] == nullptr);
-  for (int* const each : {held[0], held[1]}) objects.release(each);
-  ashlar::intrusive_pool<int> counted(two);
-  EXPECT_EQ(counted.max_size(), 2u);
-  EXPECT_EQ(counted.growth_steps(), 0u);
 }
 
 TEST(options, let_a_set_take_blocks_above_its_largest_cell_from_the_upstream_one_by_one) {

@@ -11,9 +11,7 @@
 #include <ashlar/resource/buffer_resource.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
@@ -122,9 +120,7 @@ TEST(inline_buffer, works_for_odd_sizes_down_to_one_byte) {
   EXPECT_TRUE(odd.invariant());
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms<heap_buffer>("buffer_resource");
+const bool inline_buffer_tested = ashlar_test::conforms<buffer_of_64_kib>("inline_buffer");
 
-namespace ashlar_test {
-const bool tested = conforms("buffer_resource", ::testing::Types<heap_buffer>{});
-const bool inline_buffer_tested = conforms("inline_buffer", ::testing::Types<buffer_of_64_kib>{});
-}  // namespace ashlar_test
+}  // namespace

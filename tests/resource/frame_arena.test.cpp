@@ -11,7 +11,6 @@
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/frame_arena.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/pattern.hpp"
@@ -113,8 +112,6 @@ TEST(frame_arena, expands_the_last_block_of_either_frame) {
   EXPECT_FALSE(frames.owns(p) || frames.owns(q));
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms<frames_of_pages>("frame_arena");
 
-namespace ashlar_test {
-const bool tested = conforms("frame_arena", ::testing::Types<frames_of_pages>{});
-}
+}  // namespace

@@ -69,14 +69,6 @@ TEST(null_resource, owns_nothing_and_equals_itself) {
   EXPECT_TRUE(std::is_empty_v<null_resource>);
 }
 
-TEST(null_resource, ends_a_chain_that_must_not_spill) {
-  ashlar::block_pool<null_resource> cells({.cell_bytes = 8});
-  EXPECT_EQ(cells.try_allocate(), nullptr);
-  EXPECT_EQ(cells.try_allocate(100, 8), nullptr);
-  EXPECT_EQ(cells.capacity(), 0u);
-  EXPECT_TRUE(cells.invariant());
-}
-
 TEST(null_resource_death, a_free_is_misuse) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
   null_resource nothing;
@@ -93,8 +85,6 @@ static_assert(std::same_as<ashlar::block_pool<>, ashlar::block_pool<ashlar::defa
 static_assert(std::same_as<ashlar::default_upstream,
                            std::conditional_t<ashlar::has_pages, ashlar::page_store, ashlar::new_delete_resource>>);
 
-}  // namespace
+const bool tested = ashlar_test::conforms<operator_new>("new_delete_resource");
 
-namespace ashlar_test {
-const bool tested = conforms("new_delete_resource", ::testing::Types<operator_new>{});
-}
+}  // namespace

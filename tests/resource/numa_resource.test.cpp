@@ -27,8 +27,7 @@ struct pages_of_no_node : pages_in_turn {
   pages_of_no_node() { resource = ashlar::numa_resource(ashlar::numa_node{numa_nodes::most}); }
 };
 
-[[maybe_unused]] const bool tested =
-    ashlar_test::conforms("numa_resource", ::testing::Types<pages_in_turn, pages_of_a_node, pages_of_no_node>{});
+const bool tested = ashlar_test::conforms<pages_in_turn, pages_of_a_node, pages_of_no_node>("numa_resource");
 
 // A machine with the nodes 1 and 3.
 struct two_memories {

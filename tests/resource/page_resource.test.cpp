@@ -91,26 +91,6 @@ static_assert(ashlar::prefaulting_resource<page_resource>, "and no other policy"
 static_assert(!ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::plain>>);
 static_assert(!ashlar::prefaulting_resource<ashlar::basic_page_resource<ashlar::fresh::huge>>);
 
-TEST(page_resource, hands_out_zeroes) {
-  page_resource pages;
-  constexpr std::size_t bytes = 300'000;
-  auto* const p = static_cast<unsigned char*>(pages.allocate(bytes, 64));
-  pages.prefault(p, bytes);
-  EXPECT_TRUE(std::all_of(p, p + bytes, [](unsigned char byte) { return byte == 0; }));
-  std::memset(p, 1, bytes);
-  pages.deallocate(p, bytes, 64);
-}
-
-TEST(page_resource, aligns_to_huge_pages_and_beyond) {
-  page_resource pages;
-  const std::size_t largest = std::size_t{1} << (sizeof(void*) == 8 ? 30 : 24);
-  for (std::size_t alignment = 1; alignment <= largest; alignment *= 4) {
-    void* const p = pages.allocate(1, alignment);
-    EXPECT_TRUE(ashlar::is_aligned(p, std::max(alignment, ashlar::os::pages::page_bytes())));
-    pages.deallocate(p, 1, alignment);
-  }
-}
-
 // A block with the hints granted and refused, which is no failure and leaves errno alone.
 template <class Fresh>
 void hand_out(std::size_t bytes, std::size_t alignment, std::size_t populated, std::size_t locked) {
@@ -296,8 +276,7 @@ struct huge_pages_of_the_machine : ashlar_test::huge_page_conformance {
   ashlar::huge_page_resource resource;
 };
 
-[[maybe_unused]] const bool tested =
-    ashlar_test::conforms("huge_page_resource", ::testing::Types<huge_pages_of_the_machine>{});
+const bool tested = ashlar_test::conforms<huge_pages_of_the_machine>("huge_page_resource");
 
 TEST(huge_page_resource, hands_out_zeroes_at_huge_pages) {
   ashlar::huge_page_resource pages;
@@ -318,10 +297,8 @@ TEST(huge_page_resource, has_pages_for_the_slabs_of_pools) {
   EXPECT_EQ(nodes.slab_bytes(), huge);
 }
 
-}  // namespace
+const bool policies_tested =
+    ashlar_test::conforms<pages_of<ashlar::fresh::plain>, pages_of<ashlar::fresh::populated>,
+                          pages_of<ashlar::fresh::huge>, pages_of<ashlar::fresh::resident<>>>("page_resource");
 
-namespace ashlar_test {
-using page_policies = ::testing::Types<pages_of<ashlar::fresh::plain>, pages_of<ashlar::fresh::populated>,
-                                       pages_of<ashlar::fresh::huge>, pages_of<ashlar::fresh::resident<>>>;
-const bool tested = conforms("page_resource", page_policies{});
-}  // namespace ashlar_test
+}  // namespace

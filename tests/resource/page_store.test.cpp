@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <list>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "tests/support/build.hpp"
 #include "tests/support/conformance.hpp"
 #include "tests/support/faulty_calls.hpp"
+#include "tests/support/live_blocks.hpp"
 #include "tests/support/stress.hpp"
 
 #if ASHLAR_POSIX
@@ -192,31 +194,15 @@ TEST(page_store, keeps_whole_blocks_up_to_what_trim_retains) {
 }
 
 TEST(page_store, hands_blocks_from_thread_to_thread) {
-  constexpr std::size_t rounds = ashlar_test::has_tsan ? 2'000 : 20'000;
-  const auto work = [](unsigned seed) {
+  constexpr std::size_t rounds = ashlar_test::is_slow ? 500 : 5000;
+  ashlar_test::on_threads(4, [](std::size_t who) {
     ashlar::page_store store;
-    std::vector<std::pair<void*, std::size_t>> mine;
-    for (std::size_t i = 0; i < rounds; ++i) {
-      seed = seed * 1664525 + 1013904223;
-      if (mine.size() < 20 && (seed >> 16) % 2 == 0) {
-        const std::size_t bytes = kib << (seed >> 20) % 9;
-        auto* const p = static_cast<unsigned char*>(store.allocate(bytes, 8));
-        std::memset(p, static_cast<int>(seed & 0xFF), 64);
-        p[bytes - 1] = p[0];
-        mine.emplace_back(p, bytes);
-      } else if (!mine.empty()) {
-        const auto [p, bytes] = mine.back();
-        const auto* const first = static_cast<unsigned char*>(p);
-        ASSERT_EQ(first[bytes - 1], first[0]);
-        store.deallocate(p, bytes, 8);
-        mine.pop_back();
-      }
-    }
-    for (const auto& [p, bytes] : mine) store.deallocate(p, bytes, 8);
-  };
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 4; ++i) threads.emplace_back(work, i);
-  for (std::thread& each : threads) each.join();
+    std::mt19937 random(static_cast<unsigned>(who));
+    ashlar_test::live_blocks blocks(store);
+    for (std::size_t i = 0; i < rounds; ++i)
+      if (blocks.size() < 20 && random() % 2 == 0) ASSERT_TRUE(blocks.try_allocate(kib << random() % 9, 8));
+      else if (blocks.size() != 0) blocks.free(blocks.size() - 1);
+  });
 }
 
 template <class Tag>
@@ -305,10 +291,6 @@ TEST(page_store, gives_spans_never_in_use_for_a_request_that_the_system_refuses)
   EXPECT_EQ(pages::mapped, 0u);
 }
 
+const bool tested = ashlar_test::conforms<shared_store>("page_store");
+
 }  // namespace
-
-namespace ashlar_test {
-
-const bool tested = conforms("page_store", ::testing::Types<shared_store>{});
-
-}  // namespace ashlar_test

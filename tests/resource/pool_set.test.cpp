@@ -108,25 +108,6 @@ TEST(pool_set, asks_for_more_at_once_as_it_grows_and_never_for_more_than_four_me
   EXPECT_TRUE(pools.invariant());
 }
 
-TEST(pool_set, requests_at_most_the_cells_of_its_options_at_once) {
-  counting_resource<> upstream;
-  counted_set pools({.max_cell_bytes = 512, .max_growth_count = 16}, upstream);
-  std::size_t before = 0;
-  for (int i = 0; i < 100; ++i) {
-    static_cast<void>(pools.allocate(256, 8));
-    const std::size_t now = upstream.balance().bytes;
-    std::size_t stride = 0;
-    pools.for_each_pool([&](const auto& pool) { stride = pool.cell_stride(); });
-    EXPECT_TRUE(i == 0 || now - before <= 16u * stride + 1024);
-    before = now;
-  }
-  const std::size_t calls = upstream.allocations();
-  void* const beyond = pools.allocate(513, 8);
-  EXPECT_EQ(upstream.allocations(), calls + 1) << "larger than the largest cell: a block of its own";
-  pools.deallocate(beyond, 513, 8);
-  pools.release();
-}
-
 TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
   ashlar_test::meddling_resource upstream;
   pool_set<resource_ref<ashlar_test::meddling_resource>> pools({}, upstream);
@@ -148,10 +129,7 @@ TEST(pool_set, owns_a_large_block_of_no_bytes) {
   EXPECT_FALSE(pools.owns(p));
 }
 
-}  // namespace
+using throwing = std::conditional_t<ashlar_test::has_exceptions, over_a_throwing_upstream, over_pages>;
+const bool tested = ashlar_test::conforms<cells_of_all_sizes, large_blocks_too, throwing>("pool_set");
 
-namespace ashlar_test {
-using throwing = std::conditional_t<has_exceptions, over_a_throwing_upstream, over_pages>;
-using pool_sets = ::testing::Types<cells_of_all_sizes, large_blocks_too, throwing>;
-const bool tested = conforms("pool_set", pool_sets{});
-}  // namespace ashlar_test
+}  // namespace

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the thread's scratch memory.
 #include <cstddef>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
 #include <pthread.h>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/face/allocator.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/scratch_arena.hpp>
 
@@ -59,45 +55,6 @@ TEST(scratch_arena, keeps_apart_from_the_arenas_of_the_results) {
   ashlar::arena<> elsewhere;
   // No scratch arena: no arena is excluded.
   EXPECT_TRUE(is_same_memory(scratch_arena::beside(elsewhere), results));
-}
-
-using text = std::basic_string<char, std::char_traits<char>, ashlar::allocator<char, scratch_arena>>;
-
-text join(const std::vector<std::string>& words, scratch_arena& results) {
-  auto scratch = scratch_arena::beside(results);
-  text longest(results);
-  for (const std::string& word : words) {
-    text upper(word.begin(), word.end(), scratch);
-    upper += "----------------------------------------";
-    upper.resize(word.size() + 30);
-    longest += upper;
-  }
-  return longest;
-}
-
-TEST(scratch_arena, results_outlive_the_scratch_they_were_made_with) {
-  scratch_arena mine;
-  const text joined = join({"some", "words", "or other"}, mine);
-  const text again = join({joined.c_str(), "x"}, mine);
-  EXPECT_EQ(std::string_view(again).substr(0, 4), "some");
-  EXPECT_EQ(again.size(), joined.size() + 30 + 31);
-}
-
-TEST(scratch_arena, ends_objects_with_the_scope) {
-  static int ends = 0;
-  struct counts {
-    ~counts() { ++ends; }
-  };
-  {
-    scratch_arena outer;
-    static_cast<void>(outer.make<counts>());
-    {
-      scratch_arena inner;
-      static_cast<void>(inner.make<counts>());
-    }
-    EXPECT_EQ(ends, 1);
-  }
-  EXPECT_EQ(ends, 2);
 }
 
 TEST(scratch_arena, is_each_threads_own) {
@@ -211,8 +168,6 @@ TEST(scratch_arena_death, an_outer_scope_is_not_used_under_an_inner_one) {
                       "with scratch_arena::beside");
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms<a_scope>("scratch_arena");
 
-namespace ashlar_test {
-const bool tested = conforms("scratch_arena", ::testing::Types<a_scope>{});
-}
+}  // namespace

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -12,7 +11,6 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
@@ -21,6 +19,7 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/serialised_ref.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -79,9 +78,7 @@ void use_cells_over_and_over(shared_block_pool<>& pool) {
 TEST(shared_block_pool, threads_use_neighbouring_cells_that_share_marks) {
   for (const std::size_t cell_bytes : {1U, 4U, 12U, 20U}) {
     shared_block_pool<> pool({.cell_bytes = cell_bytes});
-    std::array<std::thread, 4> team;
-    for (std::thread& each : team) each = std::thread(use_cells_over_and_over, std::ref(pool));
-    for (std::thread& each : team) each.join();
+    ashlar_test::on_threads(4, [&pool](std::size_t) { use_cells_over_and_over(pool); });
     EXPECT_EQ(pool.live(), 0U);
   }
 }
@@ -195,8 +192,6 @@ TEST(shared_block_pool, reports_a_call_that_comes_after_the_end) {
 
 using shared_block_pools = ashlar_test::subjects<small_cells, tiny_cells, cells_in_pages>;
 
-}  // namespace
+const bool tested = ashlar_test::conforms("shared_block_pool", shared_block_pools{});
 
-namespace ashlar_test {
-const bool tested = conforms("shared_block_pool", shared_block_pools{});
-}  // namespace ashlar_test
+}  // namespace

@@ -41,7 +41,7 @@ struct in_a_mapping : ashlar_test::conformance_defaults {
   shared_mapping map{file, std::size_t{1} << 21};
   ashlar::resource_ref<shared_memory> resource = *shared_memory::create(map.at, map.size).memory;
 };
-[[maybe_unused]] const bool tested = ashlar_test::conforms("shared_memory", ::testing::Types<in_a_mapping>{});
+[[maybe_unused]] const bool tested = ashlar_test::conforms<in_a_mapping>("shared_memory");
 
 class shared_memories : public ::testing::Test {
 protected:

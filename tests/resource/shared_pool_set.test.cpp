@@ -52,9 +52,7 @@ TEST(shared_pool_set, release_restores_the_initial_state_with_blocks_live) {
   }
 }
 
-}  // namespace
-
-namespace ashlar_test {
 using shared_pool_sets = ashlar_test::subjects<shared_cells, shared_large_blocks, shared_over_pages>;
-const bool tested = conforms("shared_pool_set", shared_pool_sets{});
-}  // namespace ashlar_test
+const bool tested = ashlar_test::conforms("shared_pool_set", shared_pool_sets{});
+
+}  // namespace

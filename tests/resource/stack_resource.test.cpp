@@ -351,11 +351,7 @@ TEST(two_ended_stack, lets_a_block_be_that_is_freed_out_of_order_at_fast) {
   EXPECT_EQ(s.used(), used);
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms<over_upstream, in_a_buffer>("stack_resource");
+const bool ends_tested = ashlar_test::conforms<one_end<front>, one_end<back>>("two_ended_stack");
 
-namespace ashlar_test {
-using kinds_of_stack = ::testing::Types<over_upstream, in_a_buffer>;
-const bool tested = conforms("stack_resource", kinds_of_stack{});
-using ends = ::testing::Types<one_end<front>, one_end<back>>;
-const bool ends_tested = conforms("two_ended_stack", ends{});
-}  // namespace ashlar_test
+}  // namespace

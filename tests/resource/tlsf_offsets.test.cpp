@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <random>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -277,9 +277,6 @@ TEST(tlsf_resource, long_churn_does_not_fragment_without_bound) {
   EXPECT_EQ(r.largest_free() + tlsf_block::header_bytes + ashlar::detail::tlsf_slack::bytes, r.capacity());
 }
 
-}  // namespace
+const bool tested = ashlar_test::conforms<growing, buffered, spilling>("tlsf_resource");
 
-namespace ashlar_test {
-using tlsf_kinds = ::testing::Types<growing, buffered, spilling>;
-const bool tested = conforms("tlsf_resource", tlsf_kinds{});
-}  // namespace ashlar_test
+}  // namespace
