@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <optional>
 #include <vector>
 
 #include <ashlar/base/layout.hpp>

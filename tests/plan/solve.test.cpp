@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -336,17 +335,6 @@ TEST(solve, proves_what_does_not_fit_pools) {
   }
   EXPECT_GT(proved, 20u);
   EXPECT_GT(fitted, 20u);
-}
-
-TEST(solve, divides_among_pools_what_first_fit_cannot) {
-  // 6 + 5 + 5 and 4 + 4 + 4 + 4 fill two pools of 16; the largest first would not.
-  plan::problem p;
-  for (const std::uint64_t size : {6u, 5u, 5u, 4u, 4u, 4u, 4u})
-    p.buffers.push_back(buffer::half_open(p.buffers.size(), size, 0, 1));
-  p.pools = {{16}, {16}};
-  const plan::layout l = plan::solve(p);
-  EXPECT_EQ(l.status, plan::status::feasible);
-  expect_valid(p, l);
 }
 
 TEST(solve, gives_up_dividing_among_pools_with_its_budget) {
