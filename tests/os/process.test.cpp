@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <thread>
 
 #include <pthread.h>
 #include <sched.h>
@@ -23,6 +22,7 @@
 #include "tests/support/death.hpp"
 #include "tests/support/pid_space.hpp"
 #include "tests/support/shared_mapping.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -143,9 +143,7 @@ TEST_F(process_lock_test, counts_of_two_pid_namespaces_add_up) {
 }
 
 TEST_F(process_lock_test, counts_of_threads_add_up) {
-  std::array<std::thread, 4> threads;
-  for (std::thread& each : threads) each = std::thread([this] { EXPECT_TRUE(count()); });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, [this](std::size_t) { EXPECT_TRUE(count()); });
   EXPECT_EQ(shared_.count, 160'000);
 }
 
