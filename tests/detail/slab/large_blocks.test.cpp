@@ -5,7 +5,6 @@
 #include <list>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -62,24 +61,6 @@ private:
     std::memset(made.p, 0xff, bytes);  // all of it belongs to the caller
   }
 };
-
-TEST(large_blocks, knows_its_blocks_and_forgets_them_in_any_order) {
-  held_blocks all(20);
-  large_blocks& list = all.list;
-  const std::vector<held_block>& held = all.held;
-  EXPECT_EQ(list.count(), 20u);
-  EXPECT_EQ(list.find(held[3].p + held[3].bytes - 1, &list)->start, held[3].p);
-  EXPECT_EQ(list.find(held[3].p + held[3].bytes, &list), nullptr);
-  list.check(held[3].p, held[3].bytes, 8, &list);
-  for (const std::size_t i : {7u, 0u, 19u}) all.remove(i);
-  EXPECT_EQ(list.find(held[7].p, &list), nullptr);
-  EXPECT_TRUE(list.invariant());
-  std::size_t left = 0;
-  for (large_block first = list.remove_first(&list); first.start != nullptr; first = list.remove_first(&list)) ++left;
-  EXPECT_EQ(left, 17u);
-  EXPECT_EQ(list.bytes(), 0u);
-  EXPECT_TRUE(list.invariant());
-}
 
 // Overwrites each byte past the end of a block, up to the end of its note. No damaged link is followed, whichever call
 // comes first.
