@@ -15,8 +15,6 @@
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/heap/process_heap.hpp>
 
-#include "tests/support/build.hpp"
-
 #if defined(__linux__)
 
 namespace {
@@ -55,6 +53,7 @@ constexpr misuse from_checked[] = {
        const bytes p = taken(0);
        free_block(p), free_block(p);
      }},
+    {"the byte behind a block of 0 bytes is freed", SIGABRT, "misaligned_free: ", [] { free_block(taken(0) + 1); }},
     {"a block of 0 bytes is freed as one of 8", SIGABRT, "size_mismatch: freed a block with another size",
      [] { process_heap().deallocate(process_heap().try_allocate(0), 8); }},
     {"the link of a cell at a sampled address is written to", SIGABRT, "corrupt_link: a free block was written to",

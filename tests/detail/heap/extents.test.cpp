@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -212,37 +211,6 @@ using space_type = ashlar::detail::extent_map<ashlar::resource_ref<counting_reso
 
 constexpr std::size_t page = 4096;
 
-/// An upstream with room behind each block, which grows in place step by step.
-class roomy_pages {
-public:
-  static constexpr std::size_t room = 16 * window_bytes;
-
-  ashlar::detail::failure_plan plan;
-  std::size_t live_bytes = 0;
-
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
-  }
-  [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    void* const p = plan.fails_next() || bytes > room ? nullptr : pages_.try_allocate(room, alignment);
-    live_bytes += p != nullptr ? bytes : 0;
-    return p;
-  }
-  void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
-    live_bytes -= bytes;
-    pages_.deallocate(p, room, alignment);
-  }
-  [[nodiscard]] bool try_expand(void*, std::size_t bytes, std::size_t new_bytes, std::size_t) noexcept {
-    if (plan.fails_next() || new_bytes > bytes + 2 * window_bytes) return false;
-    live_bytes += new_bytes - bytes;
-    return true;
-  }
-  [[maybe_unused]] friend bool operator==(const roomy_pages& a, const roomy_pages& b) noexcept { return &a == &b; }
-
-private:
-  ashlar::page_resource pages_;
-};
-
 TEST(extent_map, keeps_to_its_limit_and_costs_nothing_beyond) {
   counting_resource<> upstream;
   space_type space(10 * window_bytes, upstream);
@@ -256,52 +224,6 @@ TEST(extent_map, keeps_to_its_limit_and_costs_nothing_beyond) {
   EXPECT_NE(space.take(9 * window_bytes, window_bytes, false), nullptr);
   EXPECT_EQ(space.take(2 * window_bytes, window_bytes, true), nullptr);
   EXPECT_TRUE(space.held_bytes() == 9 * window_bytes && space.invariant());
-}
-
-TEST(extent_map, makes_no_table_for_what_can_hardly_be) {
-  roomy_pages upstream;
-  ashlar::detail::extent_map<ashlar::resource_ref<roomy_pages>> space(ashlar::max_size, upstream);
-  std::byte* const p = space.take(page, window_bytes, false);
-  EXPECT_FALSE(space.resize(p, ashlar::align_down(ashlar::max_block_bytes, page)));
-  EXPECT_EQ(upstream.live_bytes, page);
-}
-
-struct moving;
-using moving_calls = ashlar_test::faulty_calls<moving>;
-using moving_pages = ashlar_test::faulty_pages<moving>;
-
-#if defined(__linux__)
-constexpr bool can_move = true;
-#else
-constexpr bool can_move = false;
-#endif
-
-TEST(extent_map, moves_pages_with_their_contents_and_survives_each_refusal) {
-  for (std::size_t k = 0; k < 8; ++k) {
-    {
-      ashlar::detail::extent_map<moving_pages> space(10 * window_bytes, {});
-      std::byte* p = space.take(window_bytes + page, window_bytes, false);
-      p[0] = p[window_bytes] = std::byte{7};
-      moving_calls::faults.maps.fail_at(k);
-      moving_calls::faults.unmaps.fail_at(k);
-      moving_calls::faults.moves.fail_at(k);
-      for (const std::size_t wanted : {2u, 5u, 6u}) {
-        std::byte* const moved = space.move(p, wanted * window_bytes, 2 * window_bytes);
-        EXPECT_TRUE(moved != nullptr || k < 8 || !can_move);
-        p = moved != nullptr ? moved : p;
-        ASSERT_TRUE(p[0] == std::byte{7} && p[window_bytes] == std::byte{7});
-        ASSERT_TRUE(moved == nullptr || ashlar::is_aligned(p, 2 * window_bytes));
-        const std::size_t held = space.find(p)->bytes();
-        ASSERT_EQ(space.find(p + held - 1)->start, p);
-        p[held - 1] = std::byte{1};
-        ASSERT_TRUE(space.held_bytes() == held && space.invariant());
-      }
-      moving_calls::faults.fail_never();
-      EXPECT_EQ(space.move(p, 11 * window_bytes, window_bytes), nullptr) << "the limit refuses";
-    }
-    moving_calls::faults.give_back_lost();
-    EXPECT_EQ(moving_calls::faults.mapped_bytes, 0u);
-  }
 }
 
 TEST(extent_map, counts_what_is_set_aside_within_its_limit) {
@@ -383,57 +305,9 @@ TEST(page_discard, keeps_the_pages_at_both_ends) {
   pages.deallocate(p, 4 * whole, whole);
 }
 
-TEST(page_discard, nothing_is_dropped_of_what_is_unknown) {
-  int value = 7;
-  EXPECT_FALSE(page_discard<ashlar::new_delete_resource>::discard(&value, sizeof value));
-  EXPECT_EQ(value, 7);
-}
-
 using ashlar::detail::system_calls;
 
 static_assert(!ashlar::detail::range_of<ashlar::page_resource>::is_known);
-
-template <class Calls>
-void expect_extents_in_the_range() {
-  if constexpr (ashlar::detail::has_ranges<Calls>) {
-    using pages = ashlar::detail::ranged_pages<Calls>;
-    using resource = ashlar::basic_page_resource<ashlar::fresh::plain, pages>;
-    using known = page_discard<resource>;
-    static_assert(ashlar::detail::range_of<resource>::is_known && known::gives_zeroes && known::is_possible);
-    auto& range = ashlar::detail::range_of<resource>::range();
-    resource from;
-    errno = 77;
-    void* const table = from.try_allocate(window_bytes, 4096);
-    auto* const extent = static_cast<std::byte*>(from.try_allocate(window_bytes, window_bytes));
-    ASSERT_TRUE(table != nullptr && extent != nullptr);
-    EXPECT_TRUE(ashlar::is_aligned(extent, window_bytes));
-    EXPECT_TRUE(range.has(extent));
-    EXPECT_EQ(extent[0], std::byte{0});
-    std::memset(extent, 1, window_bytes);
-    const bool is_longer = from.try_expand(extent, window_bytes, 2 * window_bytes, window_bytes);
-    const std::size_t bytes = is_longer ? 2 * window_bytes : window_bytes;
-    EXPECT_EQ(extent[bytes - 1], is_longer ? std::byte{0} : std::byte{1});
-    auto* const place = static_cast<std::byte*>(known::reserve(3 * window_bytes, window_bytes));
-    ASSERT_NE(place, nullptr);
-    if constexpr (known::can_move) {
-      ASSERT_TRUE(known::move(extent, bytes, place, 3 * window_bytes));
-      EXPECT_EQ(place[window_bytes - 1], std::byte{1});
-      EXPECT_EQ(place[3 * window_bytes - 1], std::byte{0});
-      EXPECT_TRUE(from.try_expand(place, 3 * window_bytes, window_bytes / 2, window_bytes));
-      from.deallocate(place, window_bytes / 2, window_bytes);
-    } else {
-      known::give_back(place, 3 * window_bytes);
-      from.deallocate(extent, bytes, window_bytes);
-    }
-    from.deallocate(table, window_bytes, 4096);
-    EXPECT_EQ(errno, 77);
-    void* const again = from.try_allocate(window_bytes, window_bytes);
-    EXPECT_EQ(range.owner_of(again), nullptr);
-    from.deallocate(again, window_bytes, window_bytes);
-  } else {
-    GTEST_SKIP() << "there is no room for a range";
-  }
-}
 
 struct immobile_calls : system_calls {
   static bool move(void*, std::size_t, void*, std::size_t) noexcept { return false; }
@@ -464,8 +338,6 @@ void expect_refused_places_to_go_back() {
 }
 
 TEST(ranged_pages, give_the_place_of_a_refused_move_back) { expect_refused_places_to_go_back<immobile_calls>(); }
-TEST(ranged_pages, has_extents_in_the_range_alone) { expect_extents_in_the_range<system_calls>(); }
-
 constexpr std::size_t mib = std::size_t{1} << 20;
 constexpr std::size_t keep = 16 * mib;
 constexpr std::uint32_t an_hour = 3'600'000;
@@ -487,7 +359,6 @@ struct made {
 };
 
 using counted = made<ashlar::resource_ref<counting_resource<>>>;
-using on_pages = made<ashlar::page_resource>;
 
 TEST(huge_store, a_freed_block_is_the_next_of_about_its_size) {
   counting_resource<> upstream;

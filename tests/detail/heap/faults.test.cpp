@@ -220,19 +220,6 @@ TEST_F(written_blocks, an_overflow_is_detected_by_every_call_that_takes_the_bloc
     }
 }
 
-TEST_F(written_blocks, a_dead_block_is_looked_at_before_its_memory_goes) {
-  for (const std::size_t bytes : sizes) {
-    auto* const p = allocate(bytes);
-    void* const other = allocate(bytes);
-    heap_.deallocate(p);
-    p[bytes / 2 % 64] ^= std::byte{0x20};
-    expect_fault(fault::corrupt_link, p, [&] { heap_.release(); });
-    p[bytes / 2 % 64] ^= std::byte{0x20};
-    heap_.deallocate(other);
-    static_cast<void>(heap_.trim());
-  }
-}
-
 TEST_F(written_blocks, any_byte_of_a_dead_run_up_to_512_kib_is_seen) {
   for (const std::size_t bytes : {std::size_t{70'000}, std::size_t{262'144}, std::size_t{524'000}})
     for (const std::size_t at : {std::size_t{0}, std::size_t{4096}, bytes / 2, bytes - 1})
@@ -268,7 +255,6 @@ TEST_F(written_blocks, a_write_beside_a_live_block_is_seen_when_the_heap_is_rele
   }
 }
 
-using ashlar::detail::first_slice;
 using ashlar::detail::fresh_block;
 using ashlar::detail::segment;
 using ashlar::detail::slice_bytes;

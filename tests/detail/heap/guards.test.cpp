@@ -34,6 +34,7 @@
 
 #include "tests/death/caught.hpp"
 #include "tests/support/build.hpp"
+#include "tests/support/latch.hpp"
 
 namespace {
 
@@ -60,26 +61,13 @@ TEST(block_canary, every_byte_of_the_poison_counts) {
   }
 }
 
-using ashlar::fault;
 using small_range = ashlar::detail::zero_block_range<128>;
 
 static_assert(sizeof(small_range) == sizeof(ashlar::detail::zero_block_range<std::size_t{1} << 20>),
               "its memory is not in it");
 
-class zero_blocks : public ::testing::Test {
-protected:
-  void expect_fault(fault kind, const void* p) {
-    const auto seen = caught_in([&] { range.give(p, &range); });
-    ASSERT_TRUE(seen.has_value());
-    EXPECT_EQ(seen->kind, kind) << seen->what;
-    EXPECT_EQ(seen->pointer, p);
-    EXPECT_EQ(seen->resource, &range);
-  }
-
+TEST(zero_blocks, are_as_many_as_the_range_has_and_no_two_alike) {
   small_range range;
-};
-
-TEST_F(zero_blocks, are_as_many_as_the_range_has_and_no_two_alike) {
   std::set<void*> live;
   EXPECT_FALSE(range.has(&range));
   for (int i = 0; i < 128; ++i) live.insert(range.take());
@@ -94,7 +82,8 @@ TEST_F(zero_blocks, are_as_many_as_the_range_has_and_no_two_alike) {
   EXPECT_NE(range.take(), nullptr);
 }
 
-TEST_F(zero_blocks, come_again_after_all_others) {
+TEST(zero_blocks, come_again_after_all_others) {
+  small_range range;
   void* const first = range.take();
   range.give(first, &range);
   for (int i = 1; i < 128; ++i) {
@@ -103,17 +92,6 @@ TEST_F(zero_blocks, come_again_after_all_others) {
     range.give(next, &range);
   }
   EXPECT_EQ(range.take(), first);
-}
-
-TEST_F(zero_blocks, misuse_is_reported) {
-  auto* const p = static_cast<std::byte*>(range.take());
-  expect_fault(fault::misaligned_free, p + 1);
-  expect_fault(fault::double_free, p + 16);
-  const auto seen = caught_in([&] { range.give(p, 8, &range); });
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->kind, fault::size_mismatch);
-  range.give(p, &range);
-  expect_fault(fault::double_free, p);
 }
 
 using ashlar::detail::span_header;
@@ -208,17 +186,7 @@ using ashlar::report_scope;
 using ashlar::spin_lock;
 using ashlar::detail::unlocked_calls;
 
-// A word of one thread to another; std::promise does not link by clang for mingw.
-class once_set {
-public:
-  void set() noexcept { is_set_ = true; }
-  void wait() const noexcept {
-    while (!is_set_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-
-private:
-  std::atomic<bool> is_set_ = false;
-};
+using ashlar_test::latch;
 
 bool is_free(spin_lock& lock) {
   if (!lock.try_lock()) return false;
@@ -267,11 +235,11 @@ TEST(unlocked_calls, keep_the_lock_within_a_scope) {
 // One thread is inside a call until `may_end` is set; `f` runs meanwhile.
 template <class F>
 void meet(unlocked_calls& calls, spin_lock& lock, F f) {
-  once_set inside, may_end;
+  latch inside(1), may_end(1);
   std::thread other([&] {
     const std::lock_guard held(lock);
     const unlocked_calls::call under_way(calls);
-    inside.set();
+    inside.count_down();
     may_end.wait();
   });
   inside.wait();
@@ -283,9 +251,9 @@ TEST(unlocked_calls, are_waited_for_by_a_request_that_is_refused) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](once_set& may_end) {
+  meet(calls, lock, [&](latch& may_end) {
     const std::lock_guard held(lock);
-    may_end.set();
+    may_end.count_down();
     EXPECT_TRUE(calls.wait_for_others());
     EXPECT_FALSE(calls.wait_for_others());
   });
@@ -295,7 +263,7 @@ TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](once_set& may_end) {
+  meet(calls, lock, [&](latch& may_end) {
     std::atomic<int> over = 0;
     const auto request = [&] {
       const std::lock_guard held(lock);
@@ -306,7 +274,7 @@ TEST(unlocked_calls, are_waited_for_whoever_else_waits) {
     std::thread forking([&] { calls.begin_fork(), ++over, calls.end_fork(); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(over, 0);
-    may_end.set();
+    may_end.count_down();
     one.join(), two.join(), forking.join();
   });
 }
@@ -315,11 +283,11 @@ TEST(unlocked_calls, are_not_waited_for_within_a_scope_that_keeps_the_lock) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](once_set& may_end) {
+  meet(calls, lock, [&](latch& may_end) {
     const std::lock_guard held(lock);
     const unlocked_calls::locked_scope around(calls);
     EXPECT_FALSE(calls.wait_for_others());
-    may_end.set();
+    may_end.count_down();
   });
 }
 
@@ -327,8 +295,8 @@ TEST(unlocked_calls, are_over_at_a_fork_and_made_under_the_lock_up_to_its_end) {
   unlocked_calls calls;
   spin_lock lock;
   calls.share(lock);
-  meet(calls, lock, [&](once_set& may_end) {
-    may_end.set();
+  meet(calls, lock, [&](latch& may_end) {
+    may_end.count_down();
     calls.begin_fork();
     EXPECT_FALSE(calls.wait_for_others());
     EXPECT_FALSE(is_free_in(calls, lock));

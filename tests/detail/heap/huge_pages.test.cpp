@@ -8,7 +8,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <random>
 #include <set>
 #include <type_traits>
 #include <utility>
@@ -23,8 +22,6 @@
 #include <ashlar/os/huge_pages.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/resource/page_resource.hpp>
-
-#include "tests/support/build.hpp"
 
 namespace {
 
@@ -300,19 +297,6 @@ TEST(heap_on_huge_pages, makes_the_first_one_whole_once_the_segment_has_grown) {
   const auto& first = *ashlar::detail::segment::of(heap.allocate(100'000));
   while (heap.held_bytes() <= 2 * segment_bytes) ASSERT_NE(heap.try_allocate(100'000), nullptr);
   EXPECT_EQ(calls::collapsed.size(), first.head.bytes >= unit_bytes ? 1u : 0u) << first.head.bytes;
-}
-
-TEST(heap_on_huge_pages, is_sound_at_volume) {
-  ashlar::heap<huge_pages::upstream> heap({.retain_bytes = mib, .decay_ms = 1});
-  load blocks(heap);
-  const int turns = ashlar_test::cases_of_build(10, 60);
-  for (int turn = 0; turn != turns; ++turn) {
-    blocks.rise_to((20 + static_cast<std::size_t>(turn) * 7 % 30) * mib, turn % 3 == 0 ? 100'000 : 2000);
-    blocks.fall_to((3 + static_cast<std::size_t>(turn) * 5 % 13) * mib);
-    if (turn % 7 == 0) heap.trim(turn % 2 == 0 ? 0 : mib);
-    ASSERT_TRUE(heap.invariant()) << turn;
-  }
-  EXPECT_TRUE(blocks.are_intact());
 }
 
 }  // namespace

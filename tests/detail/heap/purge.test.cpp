@@ -16,11 +16,11 @@
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
-#include <ashlar/heap/local_heap.hpp>
 #include <ashlar/os/random_bits.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -238,15 +238,6 @@ TEST_F(purge_in_a_second, gives_back_at_once_a_peak_that_others_have_freed) {
   EXPECT_LT(spare(), 8 * 4 * slice_bytes) << "an eighth of the live bytes, and what was freed since the last look";
 }
 
-TEST_F(purge_in_a_second, keeps_what_each_swing_wants_again) {
-  for (int swing = 0; swing < 12; ++swing) {
-    fill(400);
-    free_down_to(0);
-    if (swing == 0) EXPECT_LT(spare(), 4 * 4 * slice_bytes);
-  }
-  EXPECT_GT(spare(), 390 * 4 * slice_bytes);
-}
-
 // Returns: free bytes of all threads that may be resident.
 std::size_t kept_in(const ashlar::heap<>& all) {
   const ashlar::heap_statistics sums = ashlar::statistics_of(all);
@@ -343,12 +334,6 @@ TEST_F(purge_test, gives_empty_segments) {
   EXPECT_EQ(spans.segments(), 0u);
 }
 
-TEST(purge, may_keep_nothing) {
-  ashlar::local_heap<> heap({.retain_bytes = 0});
-  for (int i = 0; i < 3; ++i) heap.deallocate(heap.allocate(100'000));
-  EXPECT_TRUE(heap.invariant());
-}
-
 using ashlar::detail::retention_limit;
 using ashlar::detail::retention_share;
 
@@ -424,13 +409,10 @@ TEST(retention_limit, gets_back_what_one_has_taken_up_that_ends) {
 
 TEST(retention_limit, adds_up_among_threads) {
   retention_limit budget(1000);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < 4; ++i)
-    threads.emplace_back([&budget, i] {
-      retention_share mine(budget);
-      for (std::size_t k = 0; k < 1000; ++k) mine.count(k * i % 77);
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, [&budget](std::size_t who) {
+    retention_share mine(budget);
+    for (std::size_t k = 0; k < 1000; ++k) mine.count(k * who % 77);
+  });
   EXPECT_EQ(budget.kept(), 0u);
 }
 
@@ -491,13 +473,10 @@ TEST(transit_limit, keeps_its_account_among_threads) {
   with_budget upstream{&common};
   ashlar::detail::transit_limit<with_budget> limit(16 * mib);
   std::atomic<std::size_t> waiting = 0;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&] {
-      for (int round = 0; round < 20'000; ++round)
-        if (limit.admits(1000, waiting.load(), upstream)) waiting += 1000;
-    });
-  for (std::thread& each : threads) each.join();
+  ashlar_test::on_threads(4, [&](std::size_t) {
+    for (int round = 0; round < 20'000; ++round)
+      if (limit.admits(1000, waiting.load(), upstream)) waiting += 1000;
+  });
   EXPECT_LE(waiting.load(), 6 * mib + 4 * 1000) << "each thread may have looked before the others added theirs";
   EXPECT_GT(waiting.load(), 5 * mib);
   EXPECT_EQ(common.kept(), 5 * mib);
