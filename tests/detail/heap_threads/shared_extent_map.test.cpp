@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -34,31 +33,6 @@ static_assert(ashlar::thread_safe_resource<source> && ashlar::try_resource<sourc
 // The largest block that is a span: one byte less if a canary follows.
 constexpr std::size_t most_run =
     ashlar::detail::most_slices * ashlar::detail::slice_bytes - (ashlar::detail::keeps_canaries ? 1 : 0);
-
-TEST(extent_resource, knows_extents_by_their_alignment) {
-  space_type space(ashlar::max_size, {});
-  source from(space);
-  void* const extent = from.allocate(window_bytes, window_bytes);
-  void* const table = from.allocate(4096, 16);
-  EXPECT_TRUE(space.has(static_cast<std::byte*>(extent) + 100) && !space.has(table));
-  EXPECT_EQ(space.held_bytes(), window_bytes);
-  EXPECT_TRUE(space.invariant() && from == source(space));
-  from.deallocate(table, 4096, 16);
-  from.deallocate(extent, window_bytes, window_bytes);
-  EXPECT_EQ(space.held_bytes(), 0u);
-}
-
-TEST(extent_resource, has_one_limit_for_all) {
-  space_type space(3 * window_bytes, {});
-  ashlar::local_heap<source> one({}, source(space));
-  ashlar::local_heap<source> other({}, source(space));
-  EXPECT_NE(one.try_allocate(most_run), nullptr);
-  EXPECT_NE(other.try_allocate(most_run), nullptr);
-  EXPECT_EQ(space.held_bytes(), 2 * window_bytes);
-  EXPECT_EQ(one.try_allocate(2 * window_bytes), nullptr);
-  EXPECT_NE(other.try_allocate(window_bytes - (ashlar::detail::keeps_canaries ? 1 : 0)), nullptr);
-  EXPECT_TRUE(one.invariant() && other.invariant() && space.invariant());
-}
 
 TEST(extent_resource, counts_tables_and_records_within_the_limit) {
   space_type space(window_bytes + 10'000, {});
@@ -205,41 +179,6 @@ TEST(extent_resource, moves_and_cuts_huge_blocks_in_both_books) {
     calls::faults.give_back_lost();
     EXPECT_EQ(calls::faults.mapped_bytes, 0u);
   }
-}
-
-// Another thread takes and gives while each system call of this one lasts.
-template <class Fresh>
-void use_during_each_call() {
-  struct during;
-  using pages = ashlar_test::interleaved_pages<during, Fresh>;
-  auto& others = ashlar_test::interleaved_calls<during>::others;
-  ashlar::detail::shared_extent_map<pages> space(64 * window_bytes, {});
-  std::vector<void*> blocks;
-  others.begin([&] {
-    void* const p = space.try_allocate(window_bytes, window_bytes);
-    EXPECT_TRUE(p != nullptr && space.has(p) && space.invariant());
-    space.deallocate(p, window_bytes, window_bytes);
-  });
-  for (int i = 0; i < 20; ++i) blocks.push_back(space.try_allocate(window_bytes, window_bytes));  // the table grows
-  void* p = space.try_allocate(window_bytes, window_bytes);
-  if constexpr (ashlar::expanding_resource<pages>)
-    for (const std::size_t wanted : {2u, 1u})
-      static_cast<void>(space.try_expand(p, 0, wanted * window_bytes, window_bytes));
-  if (void* const moved = space.try_move(p, 3 * window_bytes, window_bytes)) p = moved;
-  space.deallocate(p, window_bytes, window_bytes);
-  for (void* const each : blocks) space.deallocate_segment(each, window_bytes);  // two stay in the cache
-  EXPECT_EQ(space.try_allocate(80 * window_bytes, window_bytes), nullptr) << "the cache goes back first";
-  others.end();
-  EXPECT_GT(others.meetings, 40u);
-  EXPECT_EQ(others.waits, 0u);
-  EXPECT_EQ(space.held_bytes(), 0u);
-  EXPECT_TRUE(space.invariant());
-}
-
-TEST(extent_resource, calls_the_system_without_its_lock) {
-  if (sizeof(void*) == 4) GTEST_SKIP() << "no address space for that";
-  use_during_each_call<ashlar::fresh::plain>();
-  use_during_each_call<ashlar::fresh::huge>();
 }
 
 #if defined(__linux__)
