@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of forks: handlers, the gate, locks that a fork takes or waits for, and the registry of slabs.
-#include <array>
 #include <atomic>
-#include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <type_traits>
-#include <vector>
 
 #include <unistd.h>
 
@@ -19,14 +15,10 @@
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
-#include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/new_delete_resource.hpp>
-#include <ashlar/resource/shared_block_pool.hpp>
 
 #include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/deadline.hpp"
-#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -317,12 +309,6 @@ using ashlar::lock_scope;
 using ashlar::spin_lock;
 using ashlar::detail::fork_safe_lock;
 
-struct blocking_lock {
-  void lock() { mutex.lock(); }
-  void unlock() { mutex.unlock(); }
-  std::mutex mutex;
-};
-
 static_assert(std::is_same_v<ashlar::detail::fork_safe<ashlar::null_lock>, ashlar::null_lock>);
 static_assert(std::is_same_v<ashlar::detail::fork_safe<std::mutex>, fork_safe_lock<std::mutex>>);
 static_assert(ashlar::never_recursive<fork_safe_lock<spin_lock>> &&
@@ -331,59 +317,6 @@ static_assert(noexcept(std::declval<fork_safe_lock<spin_lock>&>().lock()));
 
 // Constructed before `main` and used by it.
 constinit fork_safe_lock<spin_lock> lasting;
-
-template <class Lock>
-class fork_safe : public ::testing::Test {};
-using kinds = ::testing::Types<spin_lock, std::mutex, blocking_lock>;
-TYPED_TEST_SUITE(fork_safe, kinds);
-
-TYPED_TEST(fork_safe, the_fork_waits_for_the_holder) {
-  const ashlar_test::deadline hang;
-  fork_safe_lock<TypeParam> lock;
-  int guarded = 0;
-  std::atomic<bool> is_held = false;
-  std::thread holder([&] {
-    const lock_scope held(lock);
-    is_held = true;
-    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
-    guarded = 1;
-  });
-  while (!is_held) std::this_thread::yield();
-  EXPECT_TRUE(child_does([&] {
-    const lock_scope held(lock);
-    return guarded == 1;
-  }));
-  holder.join();
-  const lock_scope held(lock);
-}
-
-// The order of entry differs from the order in which a thread takes the locks. Locks without `try_lock` enter in the
-// latter order, one by one.
-TYPED_TEST(fork_safe, whichever_lock_is_held_while_the_other_is_waited_for) {
-  const ashlar_test::deadline hang;
-  constexpr bool can_be_tried = !std::is_same_v<TypeParam, blocking_lock>;
-  std::array<fork_safe_lock<TypeParam>, 2> locks;
-  for (fork_safe_lock<TypeParam>* each : {&locks[can_be_tried ? 1 : 0], &locks[1]}) const lock_scope entering(*each);
-  const auto nest = [&] {
-    const lock_scope outer(locks[0]);
-    const lock_scope inner(locks[1]);
-  };
-  std::atomic<bool> stop = false;
-  std::thread nesting([&] {
-    for (; !stop; std::this_thread::yield()) nest();
-  });
-  for (int round = 0; round < 20; ++round) EXPECT_TRUE(child_does([&] { return nest(), true; }));
-  stop = true;
-  nesting.join();
-}
-
-TYPED_TEST(fork_safe, a_lock_that_ended_is_not_asked_for) {
-  auto ended = std::make_unique<fork_safe_lock<TypeParam>>();
-  ended->lock();
-  ended->unlock();
-  ended.reset();
-  EXPECT_TRUE(child_does([] { return true; }));
-}
 
 TEST(fork_safe_lock, enters_whichever_way_it_is_first_taken) {
   ASSERT_TRUE(lasting.try_lock());
@@ -397,43 +330,6 @@ TEST(fork_safe_lock, enters_whichever_way_it_is_first_taken) {
     return true;
   }));
   holder.join();
-}
-
-bool allocates(auto& pool) {
-  std::vector<void*> cells(200);
-  for (void*& each : cells) each = pool.allocate();
-  for (void* const each : cells) pool.deallocate(each);
-  return pool.live() == 0;
-}
-
-// Makes and destroys pools of one slab each.
-class restless {
-public:
-  ~restless() {
-    stop_ = true;
-    thread_.join();
-  }
-
-private:
-  void work() const {
-    while (!stop_.load(std::memory_order_relaxed)) {
-      ashlar::block_pool<ashlar::new_delete_resource> own({.cell_bytes = 64, .slab_bytes = 4096, .retain_slabs = 0});
-      for (int i = 0; i < 50; ++i) own.deallocate(own.allocate());
-    }
-  }
-
-  std::atomic<bool> stop_ = false;
-  std::thread thread_{[this] { work(); }};
-};
-
-TEST(registry_at_fork, a_child_uses_shared_pools_and_its_own) {
-  const ashlar_test::deadline hang;
-  ashlar::shared_block_pool shared({.cell_bytes = 4000});
-  ashlar::block_pool own({.cell_bytes = 4000});
-  shared.deallocate(shared.allocate());
-  const restless other;
-  for (std::size_t round = 0; round < ashlar_test::stress_rounds(300); ++round)
-    ASSERT_TRUE(child_does([&] { return allocates(shared) && allocates(own); })) << "in round " << round;
 }
 
 TEST(registry_at_fork, a_fork_waits_for_the_holder_of_the_registry) {

@@ -117,24 +117,11 @@ struct owner {};
 struct thing {};
 using latest = ashlar::detail::last_used_tls<owner, thing>;
 
-// As in a library, where one call finds both words.
-TEST(last_used_tls, finds_the_same_in_words_that_stand_together) {
-  using together = ashlar::detail::last_used_tls<owner, thing, true>;
-  const owner first, second;
-  thing one;
-  const together::place here = together::remember(&first, &one);
-  EXPECT_TRUE(together::of(&first) == &one && together::found() == &one && together::of(&second) == nullptr);
-  EXPECT_EQ(static_cast<const void*>(here.library.found), static_cast<const void*>(here.library.owner + 1));
-  std::thread([&] { EXPECT_EQ(together::found(), nullptr); }).join();
-  together::forget(here, &first, &one);
-  EXPECT_TRUE(together::of(&first) == nullptr && together::found() == nullptr);
-}
-
-// As in a program with a static library that is compiled as code of a shared one.
+// As in a program with a static library that is compiled as code of a shared one, where one call finds both words.
 TEST(last_used_tls, finds_it_in_code_of_both_kinds) {
   using program = ashlar::detail::last_used_tls<owner, thing, false>;
   using library = ashlar::detail::last_used_tls<owner, thing, true>;
-  const owner first;
+  const owner first, second;
   thing one;
   const program::place by_program = program::remember(&first, &one);
   EXPECT_TRUE(program::of(&first) == &one && library::of(&first) == &one && library::found() == &one);
@@ -144,6 +131,9 @@ TEST(last_used_tls, finds_it_in_code_of_both_kinds) {
   EXPECT_TRUE(program::found() == nullptr && library::found() == nullptr);
   const library::place by_library = library::remember(&first, &one);
   EXPECT_TRUE(program::of(&first) == &one && library::of(&first) == &one && program::found() == &one);
+  EXPECT_TRUE(library::found() == &one && library::of(&second) == nullptr);
+  EXPECT_EQ(static_cast<const void*>(by_library.library.found), static_cast<const void*>(by_library.library.owner + 1));
+  std::thread([&] { EXPECT_EQ(library::found(), nullptr); }).join();
   library::forget(by_library, &first, &one);
   EXPECT_TRUE(program::of(&first) == nullptr && library::of(&first) == nullptr);
 }

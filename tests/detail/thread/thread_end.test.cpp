@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the end of a thread: once for each that entered, early or late, before or after the keys of others.
+// Tests of the end of a thread: once for each that entered, before or after the keys of others.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -12,7 +12,6 @@
 #include <ashlar/detail/thread/process_threads.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 
 namespace {
@@ -54,30 +53,6 @@ TEST(thread_end, refuses_what_comes_after_the_end) {
   }).join();
   EXPECT_FALSE(was_taken);
   EXPECT_EQ(log, "a");
-}
-
-TEST(thread_end, takes_what_first_comes_from_a_thread_local_destructor) {
-  std::string log;
-  noting late('z', &log);
-  bool was_taken = false;
-  std::thread([&] {
-    thread_local enters_at_end last;
-    last.joining = &late;
-    last.was_taken = &was_taken;
-  }).join();
-  EXPECT_TRUE(was_taken);
-  EXPECT_EQ(log, "z");
-}
-
-TEST(thread_end, takes_what_first_comes_from_a_key) {
-  if constexpr (ashlar_test::has_asan) GTEST_SKIP() << "the C library leaks its note of a destructor that never runs";
-  static std::string log;
-  static noting late('z', &log);
-  pthread_key_t key;
-  ASSERT_EQ(::pthread_key_create(&key, [](void*) { EXPECT_TRUE(thread_end::enter(late)); }), 0);
-  std::thread([&] { ASSERT_EQ(::pthread_setspecific(key, &log), 0); }).join();
-  EXPECT_EQ(log, "z");
-  ::pthread_key_delete(key);
 }
 
 using ashlar::detail::late_thread_end;

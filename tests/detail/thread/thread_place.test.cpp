@@ -35,71 +35,25 @@ class thread_places : public testing::Test {
 protected:
   void SetUp() override {
     if (!ashlar::detail::process_barrier::announce()) GTEST_SKIP() << "the system has no barrier of the process";
-    all.exchange(here, &mine);
-    all.let_move(here);
-  }
-
-  void ask() {
-    part* const wanted = &mine;
-    all.ask(&wanted, 1);
   }
 
   places all{&none};
-  place here{&none};
-  part mine;
 };
 
-TEST_F(thread_places, a_part_that_nobody_uses_is_taken) {
-  EXPECT_FALSE(all.try_take(mine)) << "nobody has asked";
-  ask();
-  EXPECT_TRUE(mine.moves.is_asked_for.load(ashlar::detail::memory_order_relaxed));
-  EXPECT_EQ(here.get(), &none);
-  EXPECT_TRUE(all.try_take(mine));
-  EXPECT_FALSE(all.try_take(mine)) << "twice";
-  EXPECT_EQ(all.find(here), &none);
-  EXPECT_EQ(mine.moves.place.load(ashlar::detail::memory_order_relaxed), nullptr);
-}
-
-TEST_F(thread_places, a_thread_that_is_inside_keeps_its_part) {
-  here.enter();
-  ask();
-  EXPECT_EQ(here.get(), &mine);
-  EXPECT_FALSE(all.try_take(mine));
-  here.leave();
-  ask();
-  EXPECT_TRUE(all.try_take(mine));
-}
-
-TEST_F(thread_places, a_thread_that_comes_back_has_its_part_again) {
-  ask();
-  here.enter();
-  EXPECT_EQ(all.find(here), &mine);
-  EXPECT_EQ(here.get(), &mine);
-  here.leave();
-  EXPECT_FALSE(all.try_take(mine));
-}
-
-TEST_F(thread_places, a_thread_leaves_with_the_part_that_is_asked_for) {
-  ask();
-  EXPECT_EQ(all.exchange(here, &none), &mine);
-  EXPECT_FALSE(all.try_take(mine));
-  ask();  // it has no place: no effect
-  EXPECT_FALSE(all.try_take(mine));
-}
-
 TEST_F(thread_places, a_part_stays_before_it_may_move_and_once_its_thread_ends) {
-  part other;
-  EXPECT_EQ(all.exchange(here, &other), &mine);
-  part* const wanted = &other;
+  place here{&none};
+  part mine;
+  EXPECT_EQ(all.exchange(here, &mine), &none);
+  part* const wanted = &mine;
   all.ask(&wanted, 1);
-  EXPECT_FALSE(all.try_take(other)) << "its thread has not allocated";
+  EXPECT_FALSE(all.try_take(mine)) << "its thread has not allocated";
   all.let_move(here);
   all.ask(&wanted, 1);
   all.stay(here);
-  EXPECT_EQ(here.get(), &other);
+  EXPECT_EQ(here.get(), &mine);
   all.let_move(here);
   all.ask(&wanted, 1);
-  EXPECT_FALSE(all.try_take(other)) << "its thread ends";
+  EXPECT_FALSE(all.try_take(mine)) << "its thread ends";
 }
 
 TEST_F(thread_places, hundred_thousand_requests_lose_no_use) {
