@@ -86,15 +86,6 @@ TEST(reader, every_flipped_byte_is_refused_or_leaves_a_prefix_if_asked) {
   }
 }
 
-TEST(reader, a_damaged_file_header_has_no_valid_prefix) {
-  bytes image = sample_image();
-  image[70] ^= std::byte{1};
-  const auto all = read_all(image, {.accept_prefix = true});
-  ASSERT_TRUE(all.error);
-  EXPECT_EQ(all.error->message, "the file header is damaged");
-  EXPECT_TRUE(all.events.empty());
-}
-
 TEST(reader, files_that_are_no_traces_are_refused_in_words) {
   EXPECT_EQ(read_all({}).error, (trace_error{0, "the file is empty"}));
   bytes text(1000, std::byte{'x'});

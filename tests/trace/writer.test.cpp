@@ -43,13 +43,6 @@ TEST(writer, extreme_values_round_trip) {
   EXPECT_EQ(read_all(image_of(events)).events, events);
 }
 
-TEST(writer, nothing_at_all_is_a_sound_trace) {
-  const auto all = read_all(image_of({}));
-  EXPECT_TRUE(all.events.empty());
-  EXPECT_FALSE(all.error);
-  EXPECT_TRUE(all.info.complete);
-}
-
 TEST(writer, the_program_and_its_tables_round_trip) {
   bytes image;
   const mapped_module module{.begin = 0x1000, .end = 0x2000, .bias = 0x1000, .path = "/bin/x", .build_id = "0a"};

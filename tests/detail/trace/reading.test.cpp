@@ -135,16 +135,6 @@ TEST(resolver, a_lost_release_is_made_up_for_the_thread_that_allocated) {
   EXPECT_FALSE(contradicts(r, got(0, 16)));
 }
 
-TEST(resolver, thread_numbers_are_dense_in_order_of_appearance) {
-  resolver r;
-  stream_state s{.thread = 0x8000'0000};
-  EXPECT_EQ(applied(r, got(0, 16), s)->thread, 0U);
-  EXPECT_FALSE(applied(r, {.stack = 3, .code = opcode::thread_switch}, s));
-  EXPECT_EQ(applied(r, got(0, 32), s)->thread, 1U);
-  EXPECT_FALSE(applied(r, {.stack = 0x8000'0000, .code = opcode::thread_switch}, s));
-  EXPECT_EQ(applied(r, gave(0, 32), s)->thread, 0U);
-}
-
 using ashlar::trace::find_module;
 using ashlar::trace::mapped_module;
 using ashlar::trace::stack_table;
