@@ -5,7 +5,6 @@
 #include <map>
 #include <random>
 #include <set>
-#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +12,7 @@
 #include <ashlar/detail/profiling/profilers.hpp>
 
 #include "tests/support/build.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
@@ -89,13 +89,11 @@ TEST(profiled_blocks, a_block_whose_end_was_not_seen_is_noted_once) {
 
 TEST(profiled_blocks, threads_note_their_own) {
   profiled_blocks book;
-  std::vector<std::thread> threads;
-  for (std::size_t thread = 0; thread < 4; ++thread)
-    threads.emplace_back([&book, mine = &memory[thread * 1000]] {
-      for (std::size_t i = 0; i < 1000; ++i) book.note(mine + i, mine);
-      for (std::size_t i = 0; i < 1000; i += 2) book.forget(mine + i);
-    });
-  for (auto& each : threads) each.join();
+  ashlar_test::on_threads(4, [&book](std::size_t thread) {
+    const std::byte* const mine = &memory[thread * 1000];
+    for (std::size_t i = 0; i < 1000; ++i) book.note(mine + i, mine);
+    for (std::size_t i = 0; i < 1000; i += 2) book.forget(mine + i);
+  });
   EXPECT_EQ(book.size(), 2000);
   for (std::size_t thread = 0; thread < 4; ++thread) EXPECT_EQ(ended(book, &memory[thread * 1000]).size(), 500);
   EXPECT_TRUE(book.size() == 0 && book.invariant());

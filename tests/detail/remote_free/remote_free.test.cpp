@@ -24,6 +24,8 @@ using carrier = ashlar::detail::parcel_carrier<>;
 using open_parcel = ashlar::detail::open_parcel<>;
 
 constexpr std::size_t word = sizeof(std::uintptr_t);
+static_assert(carrier::capacity(2 * word) == 0 && carrier::capacity(8 * word) == 6, "the words behind its head");
+static_assert(carrier::capacity(4096) == 14, "those of two cache lines");
 
 // Dead cells of several sizes, in memory that is whole again at the end.
 class cells {
@@ -71,45 +73,6 @@ std::vector<void*> unpacked(carrier* top) {
   return found;
 }
 
-TEST(parcel, a_carrier_lists_what_its_words_and_two_cache_lines_hold) {
-  EXPECT_EQ(carrier::capacity(2 * word), 0u);
-  EXPECT_EQ(carrier::capacity(4 * word), 2u);
-  EXPECT_EQ(carrier::capacity(8 * word), 6u);
-  EXPECT_EQ(carrier::capacity(16 * word), 14u);
-  EXPECT_EQ(carrier::capacity(4096), 14u);
-}
-
-TEST(parcel, is_empty_until_a_cell_is_added_and_after_it_is_closed) {
-  cells all;
-  open_parcel open;
-  EXPECT_TRUE(open.is_empty());
-  EXPECT_EQ(open.close(), nullptr);
-  EXPECT_FALSE(open.try_add(all.make(64)));
-  open.begin_carrier(all.make(64), 64);
-  EXPECT_FALSE(open.is_empty());
-  EXPECT_TRUE(open.try_add(all.make(64)));
-  EXPECT_EQ(open.cells(), 2u);
-  EXPECT_EQ(open.bytes(), 128u);
-  EXPECT_NE(open.close(), nullptr);
-  EXPECT_TRUE(open.is_empty());
-  EXPECT_EQ(open.cells() + open.bytes(), 0u);
-}
-
-TEST(parcel, one_cell_of_fifteen_carries_the_others) {
-  cells all;
-  open_parcel open;
-  int carriers = 0;
-  for (int i = 0; i < 150; ++i) {
-    void* const cell = all.make(256);
-    if (open.try_add(cell)) continue;
-    open.begin_carrier(cell, 256);
-    ++carriers;
-  }
-  EXPECT_EQ(carriers, 10);
-  EXPECT_EQ(open.cells(), 150u);
-  EXPECT_EQ(unpacked(open.close()).size(), 150u);
-}
-
 TEST(parcel, every_cell_arrives_once) {
   std::mt19937 random(3);
   for (std::size_t count = 1; count < 200; ++count) {
@@ -128,49 +91,6 @@ TEST(parcel, every_cell_arrives_once) {
 }
 
 using parcel_queue = ashlar::detail::parcel_queue<>;
-
-carrier* take_from(parcel_queue& queue) {
-  return queue.take([](carrier*) { ADD_FAILURE() << "sent once"; });
-}
-
-TEST(parcel_queue, gives_each_parcel_once) {
-  parcel_queue queue;
-  EXPECT_TRUE(queue.is_empty());
-  EXPECT_EQ(take_from(queue), nullptr);
-  std::array<carrier, 4> parcels{};
-  queue.push(&parcels[0], 10);
-  queue.push(&parcels[1], 20);
-  EXPECT_FALSE(queue.is_empty());
-  EXPECT_EQ(queue.bytes(), 30u);
-  std::array<int, 4> taken{};
-  const auto take = [&] { ++taken[static_cast<std::size_t>(take_from(queue) - parcels.data())]; };
-  take();
-  EXPECT_FALSE(queue.is_empty()) << "one was taken out of the inbox and waits";
-  queue.push(&parcels[2], 30);
-  take();
-  take();
-  queue.push(&parcels[3], 40);
-  take();
-  EXPECT_EQ(taken, (std::array<int, 4>{1, 1, 1, 1}));
-  EXPECT_TRUE(queue.is_empty());
-  EXPECT_EQ(take_from(queue), nullptr);
-  EXPECT_EQ(queue.bytes(), 0u);
-}
-
-TEST(parcel_queue, counts_what_waits_until_the_last_of_it_is_taken) {
-  parcel_queue queue;
-  std::array<carrier, 5> parcels{};
-  for (std::size_t i = 1; i < parcels.size(); ++i) queue.push(&parcels[i], 10);
-  static_cast<void>(take_from(queue));
-  EXPECT_EQ(queue.bytes(), 40u) << "three are pending";
-  queue.push(&parcels[0], 5);
-  for (int i = 0; i < 2; ++i) static_cast<void>(take_from(queue));
-  EXPECT_EQ(queue.bytes(), 45u);
-  static_cast<void>(take_from(queue));
-  EXPECT_EQ(queue.bytes(), 5u) << "in the inbox";
-  static_cast<void>(take_from(queue));
-  EXPECT_EQ(queue.bytes(), 0u);
-}
 
 TEST(parcel_queue, ends_where_a_double_free_made_a_circle) {
   parcel_queue queue;

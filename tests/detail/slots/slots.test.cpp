@@ -59,14 +59,6 @@ TEST(slot_slab, headers_of_neighbours_lie_in_different_cache_sets) {
   EXPECT_LE(*offsets.rbegin(), slab::most_gap);
 }
 
-TEST(slot_slab, is_found_from_anywhere_in_its_first_bytes) {
-  for (std::size_t n = 0; n < 20; ++n)
-    for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{5000}, slot_slab_alignment - 1}) {
-      EXPECT_EQ(slab::around(nth_start(n) + offset), slab::in(nth_start(n)));
-      EXPECT_EQ(slab::around(slab::in(nth_start(n)))->start(), nth_start(n));
-    }
-}
-
 TEST(slot_slab, divides_exactly_and_one_slot_has_all_addresses) {
   alignas(slab) std::byte memory[sizeof(slab)];
   auto* const made = ::new (static_cast<void*>(memory)) slab;
@@ -186,16 +178,6 @@ TEST(slot_stack, the_invariant_sees_a_cycle_and_a_slot_that_is_lost) {
   slots.words[2].store(1);
   slots.words[1].store(1);  // on the stack, and taken
   EXPECT_FALSE(slots.invariant());
-}
-
-// Both slots come back between the end of the handle and its last look: the handle frees the pool.
-TEST(return_queue, the_handle_frees_where_all_come_between_close_and_abandon) {
-  std::array<ashlar::detail::shared_slot_word<>, 2> words;
-  ashlar::detail::return_queue<> home;
-  for (auto& each : words) each.store(1);
-  static_cast<void>(home.close());
-  for (std::uint32_t i = 0; i < 2; ++i) EXPECT_FALSE(home.give(i, word::raw_mark, words[i]));
-  EXPECT_TRUE(home.abandon(2));
 }
 
 // A slab of one object is as large as the object, its header and its colour.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of the bump pointer, of markers and destructors, and of the seals of a stack.
+// Tests of markers and destructors, of the seals of a stack, and of the bytes that its blocks take.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <new>
 #include <random>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,50 +23,8 @@
 
 namespace {
 
-using ashlar::detail::bump;
-
-alignas(64) std::array<std::byte, 256> of_bump;
-
-bump over(std::size_t skip, std::size_t bytes) { return {of_bump.data() + skip, of_bump.data() + skip + bytes}; }
-
-// Returns: the block, or null, with numbers unknown to the compiler.
-void* take(bump& from, std::size_t bytes, std::size_t alignment) {
-  volatile std::size_t unknown_bytes = bytes;
-  volatile std::size_t unknown_alignment = alignment;
-  const std::size_t size = unknown_bytes;
-  const bump::place at = from.place_for(size, unknown_alignment);
-  return at.is_free ? from.take(at, size) : nullptr;
-}
-
-TEST(bump, agrees_for_constant_and_variable_numbers) {
-  for (std::size_t skip = 0; skip < 16; ++skip)
-    for (std::size_t bytes = 0; bytes < 64; ++bytes) {
-      bump of_known = over(skip, bytes), of_unknown = over(skip, bytes);
-      const bump::place at = of_known.place_for(24, 16);
-      EXPECT_EQ(at.is_free ? of_known.take(at, 24) : nullptr, take(of_unknown, 24, 16));
-      EXPECT_EQ(of_known.top(), of_unknown.top());
-    }
-}
-
 using ashlar::detail::mark_ticket;
 using ashlar::detail::marker_registry;
-
-TEST(marker_registry, a_marker_is_good_until_an_older_one_is_gone_back_to) {
-  marker_registry book;
-  const mark_ticket outer = book.open();
-  const mark_ticket inner = book.open();
-  EXPECT_TRUE(book.is_good(outer) && book.is_good(inner));
-  book.close_after(inner);
-  EXPECT_TRUE(book.is_good(outer) && book.is_good(inner));  // checking a marker does not change it
-  book.close_after(outer);
-  EXPECT_TRUE(book.is_good(outer));
-  EXPECT_FALSE(book.is_good(inner));
-  const mark_ticket instead = book.open();
-  EXPECT_TRUE(book.is_good(instead));
-  EXPECT_FALSE(book.is_good(inner));
-  book.close_all();
-  EXPECT_FALSE(book.is_good(outer) || book.is_good(instead) || book.is_good({}));
-}
 
 // Against a plain stack of all valid markers: no valid one is reported, and none above the top is accepted.
 TEST(marker_registry, agrees_with_a_stack_of_all_markers) {
@@ -185,25 +142,8 @@ TEST(stack_chunk, is_not_sound_once_it_was_written_to) {
 }
 
 using ashlar::fault;
-using ashlar::detail::checked_order;
-using ashlar::detail::stack_block;
 using ashlar::detail::stack_grain;
 using ashlar_test::caught_in;
-
-TEST(stack_order, checked_sees_a_write_before_a_block) {
-  alignas(64) std::array<std::byte, 256> memory{};
-  checked_order order;
-  const stack_block block = {memory.data() + 128, 40, 16};
-  order.push(block, memory.data());
-  std::byte* const at = block.data - 1;
-  ashlar::detail::mark_readable(at, 1);
-  *at ^= std::byte{1};
-  const auto seen = caught_in([&] { order.expect_top(block, nullptr, [](const void*) { return true; }); });
-  ASSERT_TRUE(seen.has_value());
-  EXPECT_EQ(seen->kind, fault::underflow);
-  EXPECT_EQ(seen->pointer, block.data);
-  ashlar::detail::mark_live(memory.data(), memory.size());
-}
 
 constexpr std::size_t canary = ashlar::detail::watches_slack ? 1 : 0;
 

@@ -19,12 +19,6 @@ void require(bool condition) { ASHLAR_REQUIRE(condition, "asked for nothing"); }
 void expects(bool condition) { ASHLAR_EXPECTS(condition, "asked too early"); }
 void promise(bool all_is_well) { ASHLAR_ASSERT(all_is_well); }
 
-TEST(expects, a_condition_that_holds_is_silent) {
-  require(true);
-  expects(true);
-  promise(true);
-}
-
 TEST(expects, requirements_are_checked_at_every_level) {
   ASHLAR_EXPECT_DEATH(require(false), "ashlar: precondition: asked for nothing");
 }

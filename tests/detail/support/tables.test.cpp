@@ -9,7 +9,6 @@
 #include <new>
 #include <random>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +26,6 @@
 namespace {
 
 using ashlar::detail::enum_count;
-using ashlar::detail::enum_table;
 
 enum class three { a, b2, c_3 };
 enum class small : std::uint8_t { only };
@@ -39,20 +37,6 @@ static_assert(enum_count<three> == 3);
 static_assert(enum_count<small> == 1);
 static_assert(enum_count<outer::inner> == 2);
 static_assert(enum_count<ashlar::fault> == static_cast<std::size_t>(ashlar::fault::leak) + 1);
-
-TEST(enum_table, has_the_values_in_the_order_of_the_enumerators) {
-  constexpr enum_table<three, std::string_view> names = {"a", "b2", "c_3"};
-  EXPECT_EQ(names[three::a], "a");
-  EXPECT_EQ(names[three::c_3], "c_3");
-  EXPECT_EQ(names.end() - names.begin(), 3);
-}
-
-TEST(enum_table, begins_without_values) {
-  enum_table<three, double> figures;
-  EXPECT_EQ(figures[three::b2], 0);
-  figures[three::b2] = 0.5;
-  EXPECT_EQ(figures[three::b2], 0.5);
-}
 
 using ashlar::detail::id_map;
 
@@ -78,12 +62,6 @@ TEST(id_map, behaves_as_a_map_under_random_inserts_and_erases) {
     map.for_each([&](std::uint64_t id, int value) { all.emplace(id, value); });
     EXPECT_EQ(all, oracle);
   }
-}
-
-TEST(id_map, an_empty_one_finds_nothing) {
-  id_map<int> map;
-  EXPECT_EQ(map.find(1), nullptr);
-  EXPECT_FALSE(map.erase(1));
 }
 
 struct region : ashlar::detail::heap_node<region> {};
