@@ -92,10 +92,11 @@ struct by_allocator {
   static void deallocate(void* p) { allocator().deallocate(static_cast<cell*>(p), 1); }
 };
 
-struct by_shared_pool {
-  static ashlar::shared_block_pool<>& pool() {
-    static ashlar::shared_block_pool<> shared({.cell_bytes = sizeof(cell)});
-    return shared;
+template <class Pool>
+struct by_pool {
+  static Pool& pool() {
+    static Pool used({.cell_bytes = sizeof(cell), .slab_bytes = 4096});
+    return used;
   }
   static void* allocate() { return pool().allocate(); }
   static void deallocate(void* p) { pool().deallocate(p); }
@@ -114,7 +115,7 @@ struct by_synchronized {
 const std::string free_cell = "ashlar: double_free: freed a cell that is free, pointer 0x*, resource 0x*, size 48";
 
 TEST_F(a_handler, may_use_the_shared_pool_that_noticed) {
-  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_shared_pool>(), free_cell);
+  ASHLAR_EXPECT_LAST_WORDS(free_twice<by_pool<ashlar::shared_block_pool<>>>(), free_cell);
 }
 
 TEST_F(a_handler, may_use_the_pools_behind_thread_cached_allocators) {
@@ -126,14 +127,7 @@ TEST_F(a_handler, may_use_the_pools_behind_allocators_with_a_lock) {
   ASHLAR_EXPECT_LAST_WORDS(free_twice<by_allocator<std::mutex>>(), free_cell);
 }
 
-struct by_block_pool {
-  static ashlar::block_pool<>& pool() {
-    static ashlar::block_pool<> own({.cell_bytes = sizeof(cell), .slab_bytes = 4096});
-    return own;
-  }
-  static void* allocate() { return pool().allocate(); }
-  static void deallocate(void* p) { pool().deallocate(p); }
-};
+using by_block_pool = by_pool<ashlar::block_pool<>>;
 
 // The slab at the highest address has a cell with a write behind it, the one at the lowest a free cell.
 void release_overflown() {

@@ -104,11 +104,9 @@ struct counters {
   void use() { static_cast<void>(pool.drop(pool.make())); }
 };
 
-struct tracked {
-  static constexpr bool waits_for_itself = true;  // memory for the record is requested under the lock
-  ashlar::tracking<ashlar::page_resource, ashlar::site::none, calling_pages, ashlar::spin_lock> all;
-  void use() { all.deallocate(all.allocate(40, 8), 40, 8); }
-};
+// Memory for the record is requested under the lock.
+using tracked =
+    resource<ashlar::tracking<ashlar::page_resource, ashlar::site::none, calling_pages, ashlar::spin_lock>, true>;
 
 // The upstream is called without the locks of the heap.
 struct huge_blocks {

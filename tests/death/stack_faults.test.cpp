@@ -273,14 +273,6 @@ TEST_F(chunk_headers, of_spare_chunks_are_not_believed) {
   first[-1] ^= std::byte{0x41};
 }
 
-TEST_F(chunk_headers, of_other_arenas_are_sealed_alike) {
-  ashlar::frame_arena<side_by_side> frames(of_1024, side_by_side{memory_, &used_});
-  std::byte* const first = fill(frames);
-  first[-8] ^= std::byte{0x41};
-  ASHLAR_EXPECT_LAST_WORDS(frames.release(), header_written);
-  first[-8] ^= std::byte{0x41};
-}
-
 TEST_F(chunk_headers, of_stacks_are_sealed_alike) {
   stack_resource<> s;
   auto* const p = static_cast<std::byte*>(s.allocate(40, 8));
