@@ -17,7 +17,6 @@
 
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
-#include "tests/support/death.hpp"
 
 namespace {
 
@@ -186,14 +185,6 @@ TEST(cell_runs, many_are_all_or_none) {
   pool.deallocate_many(std::span(cells).first(100));
   EXPECT_EQ(pool.live(), 0u);
   EXPECT_TRUE(pool.invariant());
-}
-
-TEST(cell_runs_death, a_run_that_is_free_is_seen) {
-  if (!ashlar_test::is_checked) GTEST_SKIP() << "checked from level 1 on";
-  block_pool<> pool({.cell_bytes = 32});
-  void* const run = pool.allocate_run(8);
-  pool.deallocate_run(run, 8);
-  EXPECT_DEATH(pool.deallocate_run(run, 8), "double_free");
 }
 
 }  // namespace

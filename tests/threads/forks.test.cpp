@@ -64,19 +64,6 @@ private:
   }};
 };
 
-TEST(forks, of_a_thread_that_uses_one_pool_of_two) {
-  const deadline hang;
-  pool_type used({.cell_bytes = 24});
-  pool_type unused({.cell_bytes = 32});
-  void* const cell = used.allocate();
-  std::thread([&] { use(unused, 10); }).join();
-  EXPECT_TRUE(child_does([&] {
-    used.deallocate(cell);
-    return works(used) && works(unused);
-  }));
-  used.deallocate(cell);
-}
-
 // Two of the pools share an entry of the thread's table, so that one needs the slow path.
 TEST(forks, of_a_thread_that_uses_many_pools) {
   const deadline hang;

@@ -21,7 +21,6 @@
 #include <ashlar/heap/local_heap.hpp>
 
 #include "tests/support/build.hpp"
-#include "tests/support/deadline.hpp"
 #include "tests/support/heap_blocks.hpp"
 #include "tests/support/heap_life.hpp"
 #include "tests/support/resident.hpp"
@@ -37,7 +36,6 @@ namespace {
 using ashlar::heap;
 using ashlar::local_heap;
 using ashlar_test::any_size;
-using ashlar_test::deadline;
 using ashlar_test::dirty_life;
 using ashlar_test::free;
 using ashlar_test::goes_back;
@@ -128,25 +126,6 @@ TEST(heap_lifetimes, ten_thousand_births_and_deaths_do_not_grow) {
     EXPECT_LE(resident_bytes(), before + most * blocks.live_bytes() + all.parked() * retain_bytes + retain_bytes);
   }
   blocks.end();
-  EXPECT_TRUE(goes_back(all));
-}
-
-TEST(heap_lifetimes, a_heap_beyond_2_to_the_33_bytes_counts_right) {
-  if constexpr (sizeof(void*) == 4) GTEST_SKIP() << "there are not so many";
-  if constexpr (is_watched) GTEST_SKIP() << "what watches would touch them";
-  constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-  heap<> all;
-  std::vector<void*> blocks;
-  for (const std::uint64_t bytes : {4 * gib + 8192, 4 * gib - 4096, gib / 2}) {
-    void* const p = all.try_allocate(static_cast<std::size_t>(bytes));
-    if (p == nullptr) GTEST_SKIP() << "the system does not lend so much";
-    EXPECT_GE(all.usable_size(p), bytes);
-    blocks.push_back(p);
-  }
-  EXPECT_GT(std::uint64_t{all.held_bytes()}, 8 * gib);
-  in_a_thread([&] {
-    for (void* const p : blocks) all.deallocate(p);
-  });
   EXPECT_TRUE(goes_back(all));
 }
 

@@ -134,36 +134,25 @@ void in_a_thread_that_ends(ashlar::heap<>& all, const std::function<void()>& act
   }).join();
 }
 
-// The common heap serves threads without a heap, and takes remote frees.
-TEST(heap_oom_threads, serves_a_thread_that_cannot_be_known) {
-  ashlar::heap<> all;
-  holdings held, of_known;
-  EXPECT_TRUE(of_known.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
-  in_a_thread_that_ends(all, [&] {
-    EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
-    of_known.empty([&](void* p) { all.deallocate(p); });
-    all.flush();
-    static_cast<void>(all.detach());
-  });
-  std::thread([&] { held.empty([&](void* p) { all.deallocate(p); }); }).join();
-  EXPECT_TRUE(all.invariant());
-  static_cast<void>(all.trim());
-  EXPECT_EQ(all.held_bytes(), 0u);
-}
-
-// Without even the link to the records.
-TEST(heap_oom_threads, serves_when_no_thread_can_be_known) {
-  ashlar::heap<> other, all;
-  holdings held;
-  in_a_thread_that_ends(other, [&] {
-    EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
-    held.empty([&](void* p) { all.deallocate(p); });
-    EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
-  });
-  std::thread([&] { held.empty([&](void* p) { all.deallocate(p); }); }).join();
-  EXPECT_TRUE(all.invariant());
-  static_cast<void>(all.trim());
-  EXPECT_EQ(all.held_bytes(), 0u);
+// The common heap serves threads without a heap, and takes remote frees: also without even the link to the records.
+TEST(heap_oom_threads, serves_threads_that_cannot_be_known) {
+  for (const bool is_linked : {true, false}) {
+    ashlar::heap<> other, all;
+    holdings held, of_known;
+    EXPECT_TRUE(of_known.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+    in_a_thread_that_ends(is_linked ? all : other, [&] {
+      EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+      of_known.empty([&](void* p) { all.deallocate(p); });
+      held.empty([&](void* p) { all.deallocate(p); });
+      EXPECT_TRUE(held.fill([&](std::size_t bytes) { return all.try_allocate(bytes); }));
+      all.flush();
+      static_cast<void>(all.detach());
+    });
+    std::thread([&] { held.empty([&](void* p) { all.deallocate(p); }); }).join();
+    EXPECT_TRUE(all.invariant());
+    static_cast<void>(all.trim());
+    EXPECT_EQ(all.held_bytes(), 0u);
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -121,32 +120,6 @@ TYPED_TEST(shared_pools, name_the_owner_of_an_object_while_the_first_is_acquired
     asking.join();
     pool.release(first);
   }
-}
-
-// One thread acquires without a lock, others release.
-TEST(shared_pool, with_a_null_lock_has_one_acquirer) {
-  object_pool<message,
-              ashlar_test::object_traits<16, construct_on_acquire, null_when_exhausted, any_thread<ashlar::null_lock>>>
-      pool;
-  std::atomic<message*> hand = nullptr;
-  const auto rounds = ashlar_test::stress_rounds(20'000);
-  std::atomic<bool> is_over = false;
-  const auto releaser = [&] {
-    while (!is_over.load(std::memory_order_relaxed))
-      if (message* const each = hand.exchange(nullptr, std::memory_order_acquire)) {  // pairs with the exchange below
-        ASSERT_TRUE(each->is_whole());
-        pool.release(each);
-      }
-  };
-  std::thread one(releaser), other(releaser);
-  for (std::uint64_t i = 0; i < rounds; ++i)
-    if (message* const each = pool.acquire(i))
-      if (message* const back = hand.exchange(each, std::memory_order_acq_rel)) pool.release(back);
-  is_over = true;
-  one.join();
-  other.join();
-  if (message* const left = hand.exchange(nullptr)) pool.release(left);
-  EXPECT_TRUE(pool.empty());
 }
 
 }  // namespace

@@ -475,20 +475,6 @@ TEST(second_frees_of_a_heap, of_blocks_that_are_not_noted_is_always_found) {
   }
 }
 
-TEST(second_frees_of_a_heap, of_one_thread_that_only_frees) {
-  for (std::size_t round = 0; round < stress_rounds(rounds_of_children) / 10; ++round) {
-    expect_double_free(is_checked, [round] {
-      ashlar::heap<> all;
-      std::array<void*, 100> blocks = {};
-      allocate_all(all, blocks, 64);
-      std::thread([&] {
-        for (void* const each : blocks) all.deallocate(each);
-        all.deallocate(blocks[round % 100]);
-      }).join();
-    });
-  }
-}
-
 // Returns: the status of a child whose second free looks up the owner of its block while another thread gives the
 // block's segment back; a visitor holds a lock to let both meet.
 int status_of_a_free_while_the_segment_goes() {
