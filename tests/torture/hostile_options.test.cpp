@@ -48,18 +48,9 @@ namespace {
 using namespace ashlar_test;
 using upstream_ref = ashlar::resource_ref<counting_resource<>>;
 
-constexpr std::array<std::size_t, 12> hostile = {0,
-                                                 1,
-                                                 2,
-                                                 3,
-                                                 7,
-                                                 100,
-                                                 4095,
-                                                 std::size_t{1} << 20,
-                                                 std::size_t{1} << (sizeof(void*) * 4 + 3),
-                                                 ashlar::max_block_bytes,
-                                                 ashlar::max_size - 1,
-                                                 ashlar::max_size};
+constexpr std::size_t huge = std::size_t{1} << (sizeof(void*) * 4 + 3);
+constexpr std::array<std::size_t, 12> hostile = {
+    0, 1, 2, 3, 7, 100, 4095, 1 << 20, huge, ashlar::max_block_bytes, ashlar::max_size - 1, ashlar::max_size};
 
 /// The end of a child: by itself, or by a signal, with these words.
 struct ending {

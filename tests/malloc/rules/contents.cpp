@@ -87,21 +87,12 @@ RULE(zero, of_memory_that_realloc_left) {
 }
 
 // ---- realloc and reallocarray: contents, in both directions and up to 200 MiB.
-RULE(realloc, of_null) {
+RULE(realloc, of_null_and_to_the_same_size) {
   for (const std::size_t n : many_sizes()) {
-    void* const p = std::realloc(nullptr, n);
+    void* p = std::realloc(nullptr, n);
     expect(p != nullptr, "realloc of null failed", n);
     fill(p, n, n);
-    std::free(p);
-  }
-}
-
-RULE(realloc, to_the_same_size) {
-  for (const std::size_t n : many_sizes()) {
-    if (n == 0) continue;
-    void* p = std::malloc(n);
-    fill(p, n, n);
-    p = std::realloc(p, n);
+    if (n != 0) p = std::realloc(p, n);
     expect(p != nullptr && is_filled(p, n, n), "realloc to the same size lost contents", n);
     std::free(p);
   }
@@ -121,6 +112,7 @@ RULE(realloc, keeps_contents) {
     void* const moved = std::realloc(each.block, to);
     expect(moved != nullptr, "realloc failed", to);
     expect(is_filled(moved, std::min(each.bytes, to), seed), "realloc lost contents", to);
+    expect(::malloc_usable_size(moved) >= to, "realloc gave too little", to);
     fill(moved, to, seed);
     each = {moved, to};
   }

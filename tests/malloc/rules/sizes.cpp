@@ -137,18 +137,6 @@ RULE(usable_size, is_writable) {
   }
 }
 
-RULE(usable_size, is_kept_by_realloc) {
-  for (const std::size_t n : {1u, 24u, 100u, 1000u, 5000u, 70'000u, 3'000'000u}) {
-    void* p = std::malloc(n);
-    const std::size_t usable = ::malloc_usable_size(p);
-    fill(p, usable, n);
-    p = std::realloc(p, 2 * usable);
-    expect(is_filled(p, n, n), "realloc lost contents", n);
-    expect(::malloc_usable_size(p) >= 2 * usable, "realloc gave too little", n);
-    std::free(p);
-  }
-}
-
 RULE(usable_size, of_aligned_blocks) {
   for (std::size_t alignment = 16; alignment <= (4 << 20); alignment *= 4)
     for (const std::size_t n : {0u, 1u, 100u, 5000u, 70'000u}) {
