@@ -3,13 +3,10 @@
 #include <ashlar/face/byte_buffer.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -91,13 +88,6 @@ TYPED_TEST(byte_buffer, views_compare_by_their_bytes) {
   EXPECT_EQ(this->buffers.copy(bytes_of("same")), this->buffers.copy(bytes_of("same")));
   EXPECT_NE(this->buffers.copy(bytes_of("same")), this->buffers.copy(bytes_of("other")));
   EXPECT_EQ(typename TestFixture::view_type(), this->buffers.copy({}));
-}
-
-TYPED_TEST(byte_buffer, outlives_its_pool) {
-  std::optional<typename TestFixture::pool_type> pool(std::in_place);
-  auto view = pool->copy(bytes_of("still here"));
-  pool.reset();
-  EXPECT_EQ(text_of(view.last(4)), "here");
 }
 
 TYPED_TEST(byte_buffer, an_exhausted_pool_gives_an_empty_view) {

@@ -3,7 +3,6 @@
 #include <ashlar/face/coroutine_frame.hpp>
 
 #include <coroutine>
-#include <cstddef>
 #include <exception>
 #include <memory>
 #include <utility>

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
-#include <thread>
 #include <utility>
 
 #include <ashlar/base/lock.hpp>

@@ -108,15 +108,6 @@ TYPED_TEST(counted_objects, a_long_list_ends_on_a_small_stack_before_its_pool_an
   }
 }
 
-TYPED_TEST(counted_objects, a_list_by_a_base_ends_on_a_small_stack) {
-  both<TypeParam>::ended = 0;
-  ashlar::ref_pool<both<TypeParam>, TypeParam> pool;
-  auto head = list_of<ashlar::ref_ptr<link<TypeParam>, TypeParam>>(nodes / 4, pool);
-  on_small_stack([&] { head.reset(); });
-  EXPECT_EQ(both<TypeParam>::ended, nodes / 4);
-  EXPECT_TRUE(pool.invariant());
-}
-
 TYPED_TEST(counted_objects, a_tree_ends_on_a_small_stack) {
   using node = tree_node<TypeParam>;
   node::ended = 0;

@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -26,7 +25,6 @@
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
-#include "tests/support/fail_each_allocation.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -104,17 +102,6 @@ TYPED_TEST(counted_pool_with, releases_what_is_meant_to_go) {
   EXPECT_TRUE(counts.drop(counts.make()));
 }
 
-TYPED_TEST(counted_pool_with, serves_the_whole_process) {
-  using counts = process_counted_pool<TypeParam>;
-  const auto live = [] { return counts::with_pool([](auto& pool) { return pool.live(); }); };
-  const std::size_t before = live();
-  auto* const owners = counts::make(2);
-  EXPECT_EQ(live(), before + 1);
-  EXPECT_FALSE(counts::drop(owners));
-  EXPECT_TRUE(counts::drop(owners));
-  EXPECT_EQ(live(), before);
-}
-
 TYPED_TEST(counted_pool_with, a_counter_near_its_end_ends_the_process) {
   counted_pool<TypeParam> counts;
   auto* const owners = counts.make(most_owners - 1);
@@ -141,21 +128,6 @@ TEST(counted_pool, is_bounded_by_its_option) {
   for (plain_counter* const each : all) EXPECT_TRUE(counts.drop(each));
 }
 
-TEST(counted_pool, survives_each_failure_of_its_upstream) {
-  using pool_type = counted_pool<one_thread, plain_counter, ashlar::resource_ref<counting_resource<>>>;
-  ashlar_test::fail_each_allocation(
-      [](counting_resource<>& upstream) { return pool_type({}, ashlar::resource_ref(upstream)); },
-      [](pool_type& counts) {
-        std::vector<plain_counter*> all;
-        while (all.size() < 40'000)
-          if (plain_counter* const fresh = counts.try_make(); fresh != nullptr) all.push_back(fresh);
-          else break;
-        const bool passed = all.size() == 40'000;
-        for (plain_counter* const each : all) EXPECT_TRUE(counts.drop(each));
-        return passed;
-      });
-}
-
 // Each thread makes counters, and drops one owner of each counter of all threads: the last of them takes it back.
 template <class Make, class Drop>
 void count_in_threads(Make make, Drop drop) {
@@ -164,14 +136,11 @@ void count_in_threads(Make make, Drop drop) {
   std::vector<atomic_counter*> counters(threads * rounds);
   std::atomic<std::size_t> ended = 0;
   std::barrier made(threads);
-  const auto work = [&](std::size_t who) {
+  ashlar_test::on_threads(threads, [&](std::size_t who) {
     for (std::size_t round = 0; round < rounds; ++round) counters[who * rounds + round] = make(threads);
     made.arrive_and_wait();
     for (atomic_counter* const each : counters) ended += drop(each) ? 1 : 0;
-  };
-  std::vector<std::thread> all;
-  for (std::size_t who = 0; who < threads; ++who) all.emplace_back(work, who);
-  for (std::thread& each : all) each.join();
+  });
   EXPECT_EQ(ended.load(), threads * rounds);
 }
 

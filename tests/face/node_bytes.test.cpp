@@ -4,7 +4,6 @@
 #include <ashlar/face/node_bytes.hpp>
 
 #include <cstddef>
-#include <functional>
 #include <list>
 #include <memory_resource>
 #include <string>

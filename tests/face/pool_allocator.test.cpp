@@ -4,7 +4,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <type_traits>
 #include <utility>

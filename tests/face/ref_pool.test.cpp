@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <optional>
 #include <random>
@@ -303,6 +302,7 @@ struct reentrant {
 TYPED_TEST(intrusive_pool, a_hook_may_use_the_pool) {
   using object = reentrant<TypeParam>;
   typename object::pool_type one({.max_count = 1});
+  EXPECT_EQ(one.max_size(), 1u);
   auto a = one.make(one);
   a.reset();
   a = one.make(one);

@@ -312,15 +312,6 @@ TEST(ref_counts, trap_before_they_overflow) {
   expect_overflow_ends_the_process<shared_counts_itself, any_thread<>>();
 }
 
-TEST(ref_counts, an_object_has_its_own_count_where_it_brings_one) {
-  ashlar::ref_pool<counts_itself> pool;
-  const auto a = pool.make();
-  EXPECT_EQ(a->count, 1u);
-  const auto b = a;
-  EXPECT_EQ(a->count, 2u);
-  EXPECT_EQ(b.use_count(), 2u);
-}
-
 class ref_counts_faults : public ::testing::Test {
 protected:
   void SetUp() override {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <deque>
 #include <new>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -22,7 +22,6 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/shared_block_pool.hpp>
 
-#include "tests/face/witness.hpp"
 #include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
@@ -38,19 +37,6 @@ using ashlar::shared_cell_options;
 using ashlar::thread_cached;
 using ashlar::with_shared_pool;
 using ashlar_test::counting_resource;
-using ashlar_test::witness;
-
-TEST(shared_pooled, an_object_and_its_counts_are_one_cell) {
-  witness::start();
-  block_pool<> pool(shared_cell_options<witness>());
-  std::shared_ptr<witness> a = allocate_shared_pooled<witness>(pool, 7);
-  const std::shared_ptr<witness> b = a;
-  EXPECT_EQ(b->value, 7);
-  EXPECT_EQ(b.use_count(), 2);
-  EXPECT_EQ(pool.live(), 1u);
-  a.reset();
-  EXPECT_EQ(witness::live(), 1u);
-}
 
 struct base {
   virtual ~base() = default;
@@ -130,13 +116,6 @@ TYPED_TEST(shared_pooled_with, reserves_before_the_first_object) {
   std::vector<std::shared_ptr<rare>> all(900);
   for (auto& each : all) each = allocate_shared_pooled<rare, TypeParam>();
   with_shared_pool<rare, TypeParam>([&](auto& pool) { EXPECT_EQ(pool.capacity(), capacity); });
-}
-
-TYPED_TEST(shared_pooled_with, empty_objects_are_counted_in_a_pool_too) {
-  struct nothing_in_it {};
-  const std::size_t before = live_of<nothing_in_it, TypeParam>();
-  const auto p = allocate_shared_pooled<nothing_in_it, TypeParam>();
-  EXPECT_EQ((live_of<nothing_in_it, TypeParam>()), before + 1);
 }
 
 template <class T>

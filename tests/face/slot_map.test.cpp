@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -17,7 +16,6 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/resource.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/counting_resource.hpp"
 #include "tests/support/death.hpp"
 
