@@ -11,7 +11,6 @@
 #include "tests/containers/laws.hpp"
 #include "tests/containers/node_laws.hpp"
 #include "tests/containers/worlds.hpp"
-#include "tests/support/build.hpp"
 
 namespace ashlar_test {
 

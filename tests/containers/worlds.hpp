@@ -5,14 +5,12 @@
 
 #include <cstddef>
 #include <memory_resource>
-#include <mutex>
 #include <scoped_allocator>
 #include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include <ashlar/adaptor/statistics.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
@@ -20,7 +18,6 @@
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/resource/block_pool.hpp>
-#include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/test/checking_allocator.hpp>
 #include <ashlar/test/ledger.hpp>
@@ -57,16 +54,6 @@ struct pool_place {
     const std::size_t slabs = resource.slabs();
     return {resource.live() + below.balance().blocks - slabs, below.balance().bytes - slabs * resource.slab_bytes()};
   }
-};
-
-struct statistics_place {
-  using counted = ashlar::resource_ref<counting_resource<>>;
-  counting_resource<> below;
-  ashlar::statistics<ashlar::fixed_block_pool<48, 16, counted>> resource{ashlar::fixed_block_pool_options{},
-                                                                         counted(below)};
-
-  [[nodiscard]] counting_resource<>& upstream() { return below; }
-  [[nodiscard]] holdings balance() const { return {resource.counters().live_blocks, resource.counters().live_bytes}; }
 };
 
 template <class Place>
