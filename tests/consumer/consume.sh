@@ -276,10 +276,10 @@ block() {
     "$ashlar/docs/malloc-recipes.md"
 }
 
-# Commands of the page, with the folders of this test in place of those for an installation.
+# Commands of the page, in the folders of this test. The other levels by g++ are in the packages of `release`.
 in_work() {
-  sed -e "s|cmake --preset malloc|& -S $ashlar -B $work/build|" -e "s|build/malloc|$work/build|" \
-    -e "s|/usr/local|$work/prefix|g"
+  sed -e "s|cmake --preset malloc|& -S $ashlar -B $work/build -DASHLAR_MALLOC_LEVELS=fast|" \
+    -e "s|build/malloc|$work/build|" -e "s|/usr/local|$work/prefix|g"
 }
 
 # The container's commands run in a shell, with its compiler; its library serves the program at its end.
