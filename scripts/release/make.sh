@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # make.sh [--draft <build>] <folder>: makes the files of a release of this commit there, checks them, and prints the
 # commands that would publish them. A draft may have changes that are not committed, and a version without a date; its
-# command is that of a build in this folder, if there is one, and Debian's packages are not optimised.
+# command is that of a build in this folder, if there is one, and Debian's packages are not optimised nor compressed.
 set -euo pipefail
 draft=false built=()
 if [[ ${1:-} == --draft ]]; then
   draft=true built=("$2")
   export DEB_CXXFLAGS_APPEND="-g0 -O0 --param ggc-min-expand=200 --param ggc-min-heapsize=800000"
+  export DPKG_DEB_COMPRESSOR_TYPE=none
   shift 2
 fi
 target=$(mkdir -p "$1" && cd "$1" && pwd)
