@@ -292,7 +292,8 @@ def parse(root, headers):
     resources = subprocess.run([COMPILER, "-print-resource-dir"], capture_output=True, text=True, check=True)
     options = ["-xc++", "-std=c++20", f"-I{Path(root) / 'include'}", f"-resource-dir={resources.stdout.strip()}"]
     text = "".join(f"#include <ashlar/{header}>\n" for header in headers)
-    unit = cindex.Index.create().parse("headers.cpp", options, [("headers.cpp", text)])
+    without_bodies = cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
+    unit = cindex.Index.create().parse("headers.cpp", options, [("headers.cpp", text)], without_bodies)
     errors = [str(each) for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Error]
     if errors:
         raise RuntimeError("clang cannot read the headers:\n" + "\n".join(errors[:5]))
