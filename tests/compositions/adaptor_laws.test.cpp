@@ -5,7 +5,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

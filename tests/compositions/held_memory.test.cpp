@@ -221,16 +221,6 @@ TYPED_TEST(held_memory, stays_up_to_the_bytes_to_retain) {
   EXPECT_TRUE(this->user.resource.invariant());
 }
 
-TEST(held_bytes, of_a_pool_set_is_that_of_its_slabs_and_pools_over_pages) {
-  ashlar::pool_set<> pools;
-  void* const cell = pools.allocate(24, 8);
-  std::size_t bytes = 0;
-  pools.for_each_pool([&](const auto& pool) { bytes += pool.held_bytes() + sizeof(pool); });
-  EXPECT_GE(pools.held_bytes(), bytes);
-  EXPECT_LE(pools.held_bytes(), bytes + 1024) << "room for more pools in their block";
-  pools.deallocate(cell, 24, 8);
-}
-
 TEST(held_bytes, leave_a_buffer_of_the_caller_out) {
   alignas(16) std::array<std::byte, 4096> buffer;
   counting_resource<> upstream;
