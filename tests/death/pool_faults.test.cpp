@@ -16,6 +16,7 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
+#include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/face/pmr_pools.hpp>
@@ -74,6 +75,17 @@ TEST_F(pool_faults, cells_that_were_never_handed_out_are_free) {
     EXPECT_EQ(kind_of([&] { pool.deallocate(first + pool.cell_stride()); }), fault::double_free);
     pool.deallocate(first);
   }
+}
+
+TEST_F(pool_faults, slabs_leave_the_registry_when_they_are_given_back) {
+  block_pool<> pool({.cell_bytes = 48, .slab_bytes = 4096, .retain_slabs = 0});
+  const std::vector<void*> cells = take(pool, 1000);
+  for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, &pool);
+  for (void* const cell : cells) pool.deallocate(cell);
+  static_cast<void>(pool.trim());
+  for (void* const cell : cells) EXPECT_EQ(ashlar::detail::process_slabs.find(cell).owner, nullptr);
+  EXPECT_TRUE(ashlar::detail::process_slabs.invariant());
+  EXPECT_EQ(kind_of([&] { pool.deallocate(cells[0]); }), fault::invalid_free);
 }
 
 TEST_F(pool_faults, addresses_that_another_pool_reuses_are_of_that_pool) {

@@ -145,6 +145,21 @@ using ashlar::fault;
 using ashlar::detail::stack_grain;
 using ashlar_test::caught_in;
 
+TEST(stack_order, checked_sees_a_write_before_a_block) {
+  alignas(64) std::array<std::byte, 256> memory{};
+  ashlar::detail::checked_order order;
+  const ashlar::detail::stack_block block = {memory.data() + 128, 40, 16};
+  order.push(block, memory.data());
+  std::byte* const at = block.data - 1;
+  ashlar::detail::mark_readable(at, 1);
+  *at ^= std::byte{1};
+  const auto seen = caught_in([&] { order.expect_top(block, nullptr, [](const void*) { return true; }); });
+  ASSERT_TRUE(seen.has_value());
+  EXPECT_EQ(seen->kind, fault::underflow);
+  EXPECT_EQ(seen->pointer, block.data);
+  ashlar::detail::mark_live(memory.data(), memory.size());
+}
+
 constexpr std::size_t canary = ashlar::detail::watches_slack ? 1 : 0;
 
 TEST(stack_slack, a_block_takes_whole_grains_and_one_at_least) {
