@@ -101,95 +101,71 @@ std::string phase_advice(const advised_site& s, const advice_limits&) {
                      s.phases.opening, s.phases.closing);
 }
 
+std::string no_advice(const advised_site&, const advice_limits&) { return "change nothing"; }
+
+std::string hand_over_advice(const advised_site&, const advice_limits&) {
+  return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
+}
+
+std::string scratch_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource", s.owner);
+}
+
+std::string arena_advice(const advised_site& s, const advice_limits&) {
+  return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
+}
+
+std::string counted_arena_advice(const advised_site&, const advice_limits&) {
+  return "an arena of counted chunks, each free again when its last block is: the plan of -o may route it; where one "
+         "function could own a batch, ashlar::arena in that function";
+}
+
+std::string region_advice(const advised_site&, const advice_limits&) {
+  return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of their own that is "
+         "never freed";
+}
+
 std::string segregate_advice(const advised_site& s, const advice_limits&) {
   return "pages of their own: " + (has_pool(s) ? pool_text(s) : "an ashlar::arena or heap");
 }
 
+std::string pool_advice(const advised_site& s, const advice_limits&) { return pool_text(s); }
+
+/// The members of `remedy_facts`.
+namespace is {
+constexpr unsigned scoped = 1, of_allocator = 2, placement = 4, routed = 8, freed_as_before = 16;
+constexpr unsigned own_memory = of_allocator | placement;
+}  // namespace is
+
+using remedy_words = std::string (*)(const advised_site&, const advice_limits&);
+
+constexpr remedy_facts facts(std::string_view name, std::string_view words, unsigned what, remedy_words advice,
+                             remedy_words gain) {
+  return {name,
+          words,
+          (what & is::scoped) != 0,
+          (what & is::of_allocator) != 0,
+          (what & is::placement) != 0,
+          (what & is::routed) != 0,
+          (what & is::freed_as_before) == 0,
+          advice,
+          gain};
+}
+
 constexpr detail::enum_table<remedy, remedy_facts> remedies = {
-    remedy_facts{.name = "nothing",
-                 .words = "change nothing",
-                 .changes_free = false,
-                 .advice = [](const advised_site&, const advice_limits&) -> std::string { return "change nothing"; },
-                 .gain = nothing_simulated},
-    remedy_facts{.name = "inline_buffer",
-                 .words = "inline buffer",
-                 .is_scoped = true,
-                 .is_of_allocator = true,
-                 .advice = inline_advice,
-                 .gain = all_calls},
-    remedy_facts{
-        .name = "reserve", .words = "reserve", .changes_free = false, .advice = reserve_advice, .gain = reserve_gain},
-    remedy_facts{.name = "keep_object",
-                 .words = "keep the object",
-                 .is_of_allocator = true,
-                 .advice = keep_advice,
-                 .gain = all_calls},
-    remedy_facts{.name = "hand_over",
-                 .words = "hand over",
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
-                   return "ashlar::owner_heap where they are allocated, ashlar::remote_freer where they are freed";
-                 },
-                 .gain = hand_over_gain},
-    remedy_facts{.name = "scratch",
-                 .words = "scratch",
-                 .is_scoped = true,
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .advice =
-                     [](const advised_site& s, const advice_limits&) {
-                       return fmt::format("ashlar::scratch_arena with a marker in {}, or ashlar::stack_resource",
-                                          s.owner);
-                     },
-                 .gain = of_arena},
-    remedy_facts{.name = "arena",
-                 .words = "arena",
-                 .is_scoped = true,
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .may_be_routed = true,
-                 .advice =
-                     [](const advised_site& s, const advice_limits&) {
-                       return fmt::format("ashlar::arena in {}, released after each batch", s.owner);
-                     },
-                 .gain = of_arena},
-    remedy_facts{
-        .name = "static_plan", .words = "static plan", .is_placement = true, .advice = phase_advice, .gain = all_calls},
-    remedy_facts{.name = "counted_arena",
-                 .words = "counted arena",
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .may_be_routed = true,
-                 .changes_free = false,
-                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
-                   return "an arena of counted chunks, each free again when its last block is: the plan of -o may "
-                          "route it; where one function could own a batch, ashlar::arena in that function";
-                 },
-                 .gain = of_arena},
-    remedy_facts{.name = "region",
-                 .words = "region",
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .may_be_routed = true,
-                 .advice = [](const advised_site&, const advice_limits&) -> std::string {
-                   return "if they are a leak, free them: that comes first; if they are kept on purpose, an arena of "
-                          "their own that is never freed";
-                 },
-                 .gain = of_arena},
-    remedy_facts{.name = "segregate",
-                 .words = "segregate",
-                 .is_of_allocator = true,
-                 .is_placement = true,
-                 .may_be_routed = true,
-                 .advice = segregate_advice,
-                 .gain = segregate_gain},
-    remedy_facts{.name = "pool",
-                 .words = "pool",
-                 .is_placement = true,
-                 .may_be_routed = true,
-                 .advice = [](const advised_site& s, const advice_limits&) { return pool_text(s); },
-                 .gain = of_pool},
+    facts("nothing", "change nothing", is::freed_as_before, no_advice, nothing_simulated),
+    facts("inline_buffer", "inline buffer", is::scoped | is::of_allocator, inline_advice, all_calls),
+    facts("reserve", "reserve", is::freed_as_before, reserve_advice, reserve_gain),
+    facts("keep_object", "keep the object", is::of_allocator, keep_advice, all_calls),
+    facts("hand_over", "hand over", is::own_memory, hand_over_advice, hand_over_gain),
+    facts("scratch", "scratch", is::scoped | is::own_memory, scratch_advice, of_arena),
+    facts("arena", "arena", is::scoped | is::own_memory | is::routed, arena_advice, of_arena),
+    facts("static_plan", "static plan", is::placement, phase_advice, all_calls),
+    facts("counted_arena", "counted arena", is::own_memory | is::routed | is::freed_as_before, counted_arena_advice,
+          of_arena),
+    facts("region", "region", is::own_memory | is::routed, region_advice, of_arena),
+    facts("segregate", "segregate", is::own_memory | is::routed, segregate_advice, segregate_gain),
+    facts("pool", "pool", is::placement | is::routed, pool_advice, of_pool),
 };
 
 }  // namespace
