@@ -58,17 +58,6 @@ _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* walk) noexcept {
   return into.to.are_full() ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-// The start of `dl_find_object` of glibc, and room for the rest of it.
-struct loaded_object {
-  std::uint64_t flags;
-  const void* begin;
-  const void* end;
-  const link_map* map;
-  void* rest[9];
-
-  [[nodiscard]] bool has(const void* address) const noexcept { return begin <= address && address < end; }
-};
-
 // Whether the unwinder itself may be in the middle of this call of malloc, with a mutex of its own: it allocates while
 // it sorts what a program registers by `__register_frame`. A static program is one object with it, and registers.
 [[nodiscard]] bool may_be_of_unwinder(const void* caller) noexcept {
@@ -87,14 +76,6 @@ constinit detail::immortal<detail::fork_safe_lock<spin_lock>> unwinding;
   unwound walk{to, from};
   static_cast<void>(::_Unwind_Backtrace(&add_frame, &walk));
   return to.depth != 0;
-}
-
-// Whether eight bytes at the address can be read. The system copies them as a signal set before it looks at the first
-// argument, which it refuses.
-[[nodiscard]] bool is_readable(const void* const* words) noexcept {
-  constexpr int no_such_act = ~0;
-  const long result = detail::call_kernel(SYS_rt_sigprocmask, no_such_act, words, nullptr, sizeof(std::uint64_t));
-  return result < 0 && result != -EFAULT;
 }
 
 // Code without frame pointers leaves any value in the register: each must lead upwards, not far, to what can be read.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The files that the memory map of the process names, read without an allocation or a lock of the loader.
+// The files that the memory map of the process names, read without an allocation or a lock of the loader; and the
+// object that glibc finds for an address.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +9,25 @@
 #include <string_view>
 
 #include <fcntl.h>
+#include <link.h>
 
 #include <ashlar/base/bits.hpp>
 
 #include "malloc/system.hpp"
 
 namespace ashlar::drop_in {
+
+/// The start of `dl_find_object` of glibc, and room for the rest of it.
+struct loaded_object {
+  std::uint64_t flags;
+  const void* begin;
+  const void* end;
+  const link_map* map;
+  const std::byte* eh_frame_header;
+  void* rest[8];
+
+  [[nodiscard]] bool has(const void* address) const noexcept { return begin <= address && address < end; }
+};
 
 /// Calls of `next` return the lines of a file. A line longer than the buffer is cut off. Async-signal-safe.
 class file_lines {

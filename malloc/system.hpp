@@ -3,6 +3,7 @@
 // functions.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <span>
 
@@ -16,6 +17,14 @@ namespace ashlar::drop_in {
 
 [[nodiscard]] inline int process_id() noexcept { return static_cast<int>(detail::call_kernel(SYS_getpid)); }
 [[nodiscard]] inline int thread_id() noexcept { return static_cast<int>(detail::call_kernel(SYS_gettid)); }
+
+/// Returns: whether eight bytes at the address can be read. The system copies them as a signal set before it looks at
+/// the first argument, which it refuses.
+[[nodiscard]] inline bool is_readable(const void* p) noexcept {
+  constexpr int no_such_act = ~0;
+  const long result = detail::call_kernel(SYS_rt_sigprocmask, no_such_act, p, nullptr, 8);
+  return result < 0 && result != -EFAULT;
+}
 
 /// Files by their descriptors, without points of cancellation. Each call returns an error as its negated number.
 struct files {

@@ -71,78 +71,6 @@ std::string allocated_type(const std::string& whole_name) {
   return to == whole_name.npos ? "" : whole_name.substr(from, to - from);
 }
 
-}  // namespace
-
-const std::vector<source_place>& site_names::places(std::uint64_t frame) {
-  const site_frame& f = tree_.frame(frame);
-  const site_module& module = tree_.modules()[f.module];
-  return names_.places(module.path, module.build_id, f.offset);
-}
-
-std::string site_names::function_of(std::uint64_t frame) { return places(frame).back().function; }
-
-std::vector<const source_place*> site_names::calls_of(std::uint32_t stack, std::size_t most) {
-  std::vector<const source_place*> all;
-  const auto frames = tree_.frames(stack);
-  for (const std::uint64_t frame : frames.first(std::min(frames.size(), most)))
-    for (const source_place& place : places(frame)) all.push_back(&place);
-  return all;
-}
-
-void site_names::find_wrappers(const site_observer& seen) {
-  for (std::uint32_t stack = 1; stack <= tree_.stack_count(); ++stack)
-    if (seen.objects_of(stack) != 0) wrappers_.add(calls_of(stack, frames_of_wrappers), seen.allocated_of(stack));
-  for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
-    if (tree_.nodes()[node].parent == site_node::none)
-      for (const auto& [calls, objects] : seen.of(node).owners)
-        wrappers_.add_own_frees(places(calls.birth).back(), objects);
-  wrappers_.decide();
-  requests_.clear();
-}
-
-const site_request& site_names::request(std::uint32_t stack) {
-  const auto [known, is_new] = requests_.try_emplace(stack);
-  site_request& found = known->second;
-  if (!is_new) return found;
-  const std::vector<const source_place*> calls = calls_of(stack, ~std::size_t{0});
-  const program_call call = wrappers_.call_in(calls);
-  for (const source_place* place : std::span(calls).first(call.at)) {
-    if (!is_library_place(*place)) continue;
-    if (found.element.empty()) found.element = allocated_type(place->whole);
-    if (const auto container = found.kind == container_kind::none ? container_of(place->function) : std::nullopt)
-      std::tie(found.kind, found.container) = *container;
-  }
-  if (call.at == calls.size()) return found;
-  found.place = *calls[call.at];
-  if (!call.through.empty()) found.through = call.through.back()->function;
-  std::size_t seen = 0;
-  for (const std::uint64_t frame : tree_.frames(stack)) {
-    ++found.depth;
-    seen += places(frame).size();
-    if (seen <= call.at) continue;
-    found.enclosing = places(frame).back().function;
-    break;
-  }
-  return found;
-}
-
-site_request site_names::request(std::uint32_t stack, std::uint32_t depth) {
-  site_request found = request(stack);
-  found.is_behind = found.depth > depth;
-  if (!found.is_behind) return found;
-  for (const std::uint64_t frame : tree_.frames(stack).first(depth))
-    for (const source_place& place : places(frame)) {
-      if (!wrappers_.contains(place)) continue;
-      found.place = place;
-      found.enclosing = places(frame).back().function;
-      found.through.clear();
-      return found;
-    }
-  return found;
-}
-
-namespace {
-
 /// What may mark a site: its calls, in their order, and their addresses.
 struct site_marks {
   std::vector<std::string> calls;
@@ -225,6 +153,74 @@ bool differ_in_arguments(const std::vector<advised_site*>& alike) {
 }
 
 }  // namespace
+
+const std::vector<source_place>& site_names::places(std::uint64_t frame) {
+  const site_frame& f = tree_.frame(frame);
+  const site_module& module = tree_.modules()[f.module];
+  return names_.places(module.path, module.build_id, f.offset);
+}
+
+std::string site_names::function_of(std::uint64_t frame) { return places(frame).back().function; }
+
+std::vector<const source_place*> site_names::calls_of(std::uint32_t stack, std::size_t most) {
+  std::vector<const source_place*> all;
+  const auto frames = tree_.frames(stack);
+  for (const std::uint64_t frame : frames.first(std::min(frames.size(), most)))
+    for (const source_place& place : places(frame)) all.push_back(&place);
+  return all;
+}
+
+void site_names::find_wrappers(const site_observer& seen) {
+  for (std::uint32_t stack = 1; stack <= tree_.stack_count(); ++stack)
+    if (seen.objects_of(stack) != 0) wrappers_.add(calls_of(stack, frames_of_wrappers), seen.allocated_of(stack));
+  for (std::uint32_t node = 0; node < tree_.nodes().size(); ++node)
+    if (tree_.nodes()[node].parent == site_node::none)
+      for (const auto& [calls, objects] : seen.of(node).owners)
+        wrappers_.add_own_frees(places(calls.birth).back(), objects);
+  wrappers_.decide();
+  requests_.clear();
+}
+
+const site_request& site_names::request(std::uint32_t stack) {
+  const auto [known, is_new] = requests_.try_emplace(stack);
+  site_request& found = known->second;
+  if (!is_new) return found;
+  const std::vector<const source_place*> calls = calls_of(stack, ~std::size_t{0});
+  const program_call call = wrappers_.call_in(calls);
+  for (const source_place* place : std::span(calls).first(call.at)) {
+    if (!is_library_place(*place)) continue;
+    if (found.element.empty()) found.element = allocated_type(place->whole);
+    if (const auto container = found.kind == container_kind::none ? container_of(place->function) : std::nullopt)
+      std::tie(found.kind, found.container) = *container;
+  }
+  if (call.at == calls.size()) return found;
+  found.place = *calls[call.at];
+  if (!call.through.empty()) found.through = call.through.back()->function;
+  std::size_t seen = 0;
+  for (const std::uint64_t frame : tree_.frames(stack)) {
+    ++found.depth;
+    seen += places(frame).size();
+    if (seen <= call.at) continue;
+    found.enclosing = places(frame).back().function;
+    break;
+  }
+  return found;
+}
+
+site_request site_names::request(std::uint32_t stack, std::uint32_t depth) {
+  site_request found = request(stack);
+  found.is_behind = found.depth > depth;
+  if (!found.is_behind) return found;
+  for (const std::uint64_t frame : tree_.frames(stack).first(depth))
+    for (const source_place& place : places(frame)) {
+      if (!wrappers_.contains(place)) continue;
+      found.place = place;
+      found.enclosing = places(frame).back().function;
+      found.through.clear();
+      return found;
+    }
+  return found;
+}
 
 std::vector<std::string> distinctions(const std::vector<std::vector<std::string>>& marks) {
   std::vector<mark_set> sets;

@@ -81,34 +81,6 @@ private:
   std::vector<limit> limits_;
 };
 
-}  // namespace
-
-const std::vector<std::string>& figures_of(budget_subject subject) {
-  static const std::vector<std::string> span = {"count",  "allocations", "bytes",   "peak_bytes",
-                                                "p50_ns", "p99_ns",      "p99_9_ns"};
-  static const std::vector<std::string> thread = {"allocations", "bytes", "peak_bytes"};
-  static const std::vector<std::string> program = {"allocations", "bytes", "peak_bytes", "never_freed_bytes"};
-  return subject == budget_subject::span ? span : subject == budget_subject::thread ? thread : program;
-}
-
-std::string limits_file(const std::vector<limit>& limits) {
-  json all;
-  for (const limit& each : limits) switch (each.subject) {
-      case budget_subject::program: all["program"][each.figure] = each.most; break;
-      case budget_subject::span: all["spans"][each.name][each.figure] = each.most; break;
-      case budget_subject::thread: all["threads"][each.name][each.figure] = each.most; break;
-    }
-  try {
-    return all.dump(2) + "\n";
-  } catch (const json::type_error&) {
-    throw std::runtime_error("the name of a span or thread is not UTF-8, and cannot stand in a file of limits");
-  }
-}
-
-std::vector<limit> read_limits(std::istream& from, const std::string& file) { return limits_reader(file).read(from); }
-
-namespace {
-
 namespace fs = std::filesystem;
 
 constexpr int exit_exceeded = 3;
@@ -341,5 +313,29 @@ const verb_registration budget_registration({"budget", "fail where a program exc
                                              budget_verb});
 
 }  // namespace
+
+const std::vector<std::string>& figures_of(budget_subject subject) {
+  static const std::vector<std::string> span = {"count",  "allocations", "bytes",   "peak_bytes",
+                                                "p50_ns", "p99_ns",      "p99_9_ns"};
+  static const std::vector<std::string> thread = {"allocations", "bytes", "peak_bytes"};
+  static const std::vector<std::string> program = {"allocations", "bytes", "peak_bytes", "never_freed_bytes"};
+  return subject == budget_subject::span ? span : subject == budget_subject::thread ? thread : program;
+}
+
+std::string limits_file(const std::vector<limit>& limits) {
+  json all;
+  for (const limit& each : limits) switch (each.subject) {
+      case budget_subject::program: all["program"][each.figure] = each.most; break;
+      case budget_subject::span: all["spans"][each.name][each.figure] = each.most; break;
+      case budget_subject::thread: all["threads"][each.name][each.figure] = each.most; break;
+    }
+  try {
+    return all.dump(2) + "\n";
+  } catch (const json::type_error&) {
+    throw std::runtime_error("the name of a span or thread is not UTF-8, and cannot stand in a file of limits");
+  }
+}
+
+std::vector<limit> read_limits(std::istream& from, const std::string& file) { return limits_reader(file).read(from); }
 
 }  // namespace ashlar::cli

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The memory that heaps need for the allocations of a plan.
-#include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <optional>
-#include <span>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <malloc.h>
 #include <sys/mman.h>
 
-#include <ashlar/base/layout.hpp>
-#include <ashlar/base/problem.hpp>
-#include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/tlsf_resource.hpp>
 
 #include "cli/plan/output.hpp"

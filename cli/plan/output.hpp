@@ -2,10 +2,7 @@
 // A plan in other forms than CSV: tables for programs, pictures and figures for people; and the names in them.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>

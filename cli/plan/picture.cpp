@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A plan as a picture: time across, addresses upwards.
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include <ashlar/base/layout.hpp>
-#include <ashlar/base/problem.hpp>
-#include <ashlar/detail/planner/instance.hpp>
 #include <ashlar/detail/planner/make_instance.hpp>
 
 #include "cli/html/page.hpp"

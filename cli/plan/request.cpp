@@ -2,9 +2,7 @@
 // The command line of the verb `plan`.
 #include "cli/plan/request.hpp"
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "cli/plan/output.hpp"
 #include "cli/support/parse.hpp"

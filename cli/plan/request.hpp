@@ -2,12 +2,6 @@
 // The command line of the verb `plan`, and the problem of the recorded phase that it names.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <ashlar/base/layout.hpp>
 #include <ashlar/base/problem.hpp>
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A plan as tables that a program compiles in, and as figures.
-#include <algorithm>
-#include <map>
 #include <stdexcept>
 
 #include <fmt/format.h>
-
-#include <ashlar/base/problem.hpp>
 
 #include "cli/plan/output.hpp"
 #include "cli/support/text.hpp"

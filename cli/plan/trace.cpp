@@ -2,13 +2,7 @@
 // Turns a recorded phase into a planning problem.
 #include "cli/plan/request.hpp"
 
-#include <algorithm>
-#include <cstddef>
-#include <set>
-#include <stdexcept>
 #include <unordered_map>
-
-#include <ashlar/base/event.hpp>
 
 #include "cli/report/trace.hpp"
 

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The verb `plan`: reads buffers with lifetimes, writes an offset for each.
-#include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <csignal>
-#include <cstdio>
 #include <mutex>
 #include <thread>
 

@@ -2,17 +2,13 @@
 // The clock of the records: the processor's counter if all cores share it, else the monotonic clock.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-#include <initializer_list>
-
-#include <fcntl.h>
 #include <time.h>
-#include <unistd.h>
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #include <x86intrin.h>
 #endif
+
+#include "malloc/loaded_files.hpp"
 
 namespace ashlar::recorder {
 
@@ -33,15 +29,10 @@ namespace ashlar::recorder {
 
 /// The kernel changes to one of these timers when the counters of the cores disagree.
 [[nodiscard]] inline bool kernel_distrusts_it() noexcept {
-  char name[32] = {};
-  const int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const ssize_t n = read(fd, name, sizeof name - 1);
-  close(fd);
-  if (n <= 0) return false;
-  for (const char* fallback : {"hpet", "acpi_pm", "jiffies", "refined-jiffies"})
-    if (std::strncmp(name, fallback, std::strlen(fallback)) == 0) return true;
-  return false;
+  drop_in::file_lines lines("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  std::string_view name;
+  static_cast<void>(lines.next(name));
+  return name == "hpet" || name == "acpi_pm" || name == "jiffies" || name == "refined-jiffies";
 }
 
 /// Set once, before the first record: whether the counter is invariant, and not rejected by the kernel.

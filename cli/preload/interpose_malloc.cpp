@@ -3,8 +3,6 @@
 // those of a program that is linked with jemalloc; in another program they stand on malloc, as in libashlar.
 #include <algorithm>
 
-#include <ashlar/base/bits.hpp>
-
 #include "cli/preload/recorder.hpp"
 #include "malloc/export.hpp"
 

@@ -5,8 +5,6 @@
 #include <iterator>
 #include <new>
 
-#include <ashlar/base/bits.hpp>
-
 #include "cli/preload/recorder.hpp"
 #include "malloc/export.hpp"
 #include "malloc/opened_modules.hpp"

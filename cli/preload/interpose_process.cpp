@@ -4,8 +4,6 @@
 // notes.
 #include <cstdarg>
 
-#include <pthread.h>
-
 #include "cli/preload/recorder.hpp"
 #include "malloc/deep_binding.hpp"
 #include "malloc/export.hpp"
@@ -64,14 +62,20 @@ bool ashlar::drop_in::keeps_deep_binding() noexcept {
 
 namespace recorder = ashlar::recorder;
 
-// The arguments of execl and its family as an array on the stack; the environment stays in `list` for execle.
-#define ASHLAR_COLLECT_ARGUMENTS(arguments, first, list)                                                   \
-  va_start(list, first);                                                                                   \
-  const std::size_t arguments##_count = recorder::count_arguments(list);                                   \
-  va_end(list);                                                                                            \
-  char** const arguments = static_cast<char**>(__builtin_alloca((arguments##_count + 1) * sizeof(char*))); \
-  va_start(list, first);                                                                                   \
-  recorder::collect(arguments, const_cast<char*>(first), arguments##_count, list)
+// execl and its family: their arguments as an array on the stack. `...`: the environment, which stands behind them.
+#define ASHLAR_EXEC_LIST(name, by, ...)                                                          \
+  ASHLAR_EXPORT int name(const char* program, const char* first, ...) noexcept {                 \
+    va_list list;                                                                                \
+    va_start(list, first);                                                                       \
+    const std::size_t count = recorder::count_arguments(list);                                   \
+    va_end(list);                                                                                \
+    char** const arguments = static_cast<char**>(__builtin_alloca((count + 1) * sizeof(char*))); \
+    va_start(list, first);                                                                       \
+    recorder::collect(arguments, const_cast<char*>(first), count, list);                         \
+    const int result = by(program, arguments __VA_OPT__(, ) __VA_ARGS__);                        \
+    va_end(list);                                                                                \
+    return result;                                                                               \
+  }
 
 #define ASHLAR_EXEC(name, parameters, ...)                                                  \
   ASHLAR_EXPORT int name parameters noexcept {                                              \
@@ -88,27 +92,9 @@ ASHLAR_EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
 ASHLAR_EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
 ASHLAR_EXEC(fexecve, (int fd, char* const* arguments, char* const* environment), fd, arguments, environment)
 
-ASHLAR_EXPORT int execl(const char* path, const char* first, ...) noexcept {
-  va_list list;
-  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
-  va_end(list);
-  return execv(path, arguments);
-}
-
-ASHLAR_EXPORT int execlp(const char* file, const char* first, ...) noexcept {
-  va_list list;
-  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
-  va_end(list);
-  return execvp(file, arguments);
-}
-
-ASHLAR_EXPORT int execle(const char* path, const char* first, ...) noexcept {
-  va_list list;
-  ASHLAR_COLLECT_ARGUMENTS(arguments, first, list);
-  char* const* const environment = va_arg(list, char* const*);
-  va_end(list);
-  return execve(path, arguments, environment);
-}
+ASHLAR_EXEC_LIST(execl, execv)
+ASHLAR_EXEC_LIST(execlp, execvp)
+ASHLAR_EXEC_LIST(execle, execve, va_arg(list, char* const*))
 
 ASHLAR_EXPORT void _exit(int status) { recorder::end_process(status); }
 ASHLAR_EXPORT void _Exit(int status) noexcept { recorder::end_process(status); }

@@ -4,14 +4,30 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <string_view>
+#include <array>
 
-#include <unistd.h>
+#include "malloc/loaded_files.hpp"
 
 namespace ashlar::recorder {
+
+/// Returns: the fields of /proc/PID/status of these names, "Name:    123 kB", in bytes; 0 where there is none. Takes no
+/// lock and allocates nothing.
+template <std::size_t N>
+[[nodiscard]] std::array<std::uint64_t, N> status_fields(const char* path,
+                                                         const std::string_view (&names)[N]) noexcept {
+  std::array<std::uint64_t, N> found{};
+  drop_in::file_lines lines(path);
+  for (std::string_view line; lines.next(line);)
+    for (std::size_t i = 0; i < N; ++i) {
+      if (!line.starts_with(names[i])) continue;
+      std::size_t at = std::min(line.find_first_of("0123456789"), line.size());
+      std::uint64_t kib = 0;
+      for (; at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at)
+        kib = kib * 10 + static_cast<std::uint64_t>(line[at] - '0');
+      if (at < line.size()) found[i] = kib * 1024;  // not of a field that is cut off
+    }
+  return found;
+}
 
 /// In bytes; 0 is unknown.
 struct memory_use {
@@ -19,42 +35,11 @@ struct memory_use {
   std::uint64_t anonymous = 0;  ///< Resident now, and no file's.
 };
 
-/// Returns: the field of /proc/PID/status, "Name:    123 kB"; 0 if there is none.
-[[nodiscard]] constexpr std::uint64_t status_field(std::string_view status, std::string_view name) noexcept {
-  std::size_t at = status.find(name);
-  if (at == status.npos) return 0;
-  at = status.find_first_of("0123456789", at);
-  std::uint64_t kib = 0;
-  for (; at < status.size() && status[at] >= '0' && status[at] <= '9'; ++at)
-    kib = kib * 10 + static_cast<std::uint64_t>(status[at] - '0');
-  return at < status.size() ? kib * 1024 : 0;  // not of a field that is cut off
+/// Returns: the memory in /proc/PID/status.
+[[nodiscard]] inline memory_use memory_in(const char* status) noexcept {
+  const auto [peak, anonymous] = status_fields(status, {"VmHWM:", "RssAnon:"});
+  return {peak, anonymous};
 }
-
-/// Returns: the memory in the text of /proc/PID/status.
-[[nodiscard]] constexpr memory_use memory_in(std::string_view status) noexcept {
-  return {status_field(status, "\nVmHWM:"), status_field(status, "\nRssAnon:")};
-}
-
-/// Returns: the memory in /proc/PID/status, which may be of any length. Takes no lock and allocates nothing.
-[[nodiscard]] inline memory_use memory_from(int status) noexcept {
-  constexpr std::size_t longest_field = 64;
-  char text[2048];
-  memory_use found;
-  std::size_t kept = 0;
-  while (found.peak == 0 || found.anonymous == 0) {
-    const ssize_t n = read(status, text + kept, sizeof text - kept);
-    if (n <= 0) break;
-    const std::size_t size = kept + static_cast<std::size_t>(n);
-    const memory_use here = memory_in({text, size});
-    found = {std::max(found.peak, here.peak), std::max(found.anonymous, here.anonymous)};
-    kept = std::min(size, longest_field);
-    std::memmove(text, text + size - kept, kept);
-  }
-  return found;
-}
-
-/// Returns: the memory of this process. Takes no lock and allocates nothing.
-[[nodiscard]] memory_use own_memory() noexcept;
 
 /// Returns: at most this many of the bytes are resident. Expects: they are mapped.
 [[nodiscard]] std::uint64_t resident_part(const void* begin, std::size_t bytes) noexcept;

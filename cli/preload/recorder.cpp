@@ -5,7 +5,6 @@
 #include <climits>
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,14 +20,6 @@ extern "C" {
 }
 
 namespace ashlar::recorder {
-
-memory_use own_memory() noexcept {
-  const int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  const memory_use found = memory_from(fd);
-  close(fd);
-  return found;
-}
 
 std::uint64_t resident_part(const void* begin, std::size_t bytes) noexcept {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -70,18 +61,15 @@ pthread_key_t exit_key;
 /// thread is inside the recorder, so past the C library's functions.
 class signals_blocked {
 public:
-  signals_blocked() noexcept {
-    constexpr std::uint64_t all = ~std::uint64_t{0};
-    ashlar::detail::call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof before_);
-  }
-  ~signals_blocked() {
-    ashlar::detail::call_kernel(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
-  }
+  signals_blocked() noexcept : before_(calls::block(~calls::signal_set{0})) {}
+  ~signals_blocked() { calls::restore(before_); }
   signals_blocked(const signals_blocked&) = delete;
   signals_blocked& operator=(const signals_blocked&) = delete;
 
 private:
-  std::uint64_t before_ = 0;
+  using calls = ashlar::detail::quiet_calls;
+
+  calls::signal_set before_;
 };
 
 /// A child made by vfork or a bare clone may share our memory, or not: it must not write our file.
@@ -144,7 +132,7 @@ void on_fork_child() noexcept {
   dropped.store(0);
   written_since_end.store(false);
   ends.store(0);
-  inherited.store(own_memory().anonymous);
+  inherited.store(memory_in("/proc/self/status").anonymous);
 }
 
 template <class Function>
@@ -226,7 +214,7 @@ std::uint64_t recorder_memory() noexcept {
 
 /// What a child has inherited may have been the recorder's: only the greater of the two is counted.
 void write_memory(std::uint32_t sequence) noexcept {
-  const memory_use use = own_memory();
+  const memory_use use = memory_in("/proc/self/status");
   if (use.peak == 0) return;
   const std::uint64_t foreign = std::max(inherited.load(std::memory_order_relaxed), recorder_memory());
   std::byte payload[detail::trace_io::memory_figure_count * detail::trace_io::max_varint_bytes];

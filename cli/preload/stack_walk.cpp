@@ -6,9 +6,10 @@
 #include <algorithm>
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #include <ashlar/base/lock.hpp>
+
+#include "malloc/loaded_files.hpp"
 
 namespace ashlar::recorder {
 
@@ -19,42 +20,27 @@ constexpr std::uintptr_t farthest = std::uintptr_t{8} << 20;  // from one event 
 
 std::uintptr_t first_threads_end = 0;  // the stack of the first thread ends here; 0: unknown
 
-/// The call reads the set of signals before it refuses to do anything with it.
-[[nodiscard]] bool is_readable(std::uintptr_t address) noexcept {
-  constexpr int nothing = -1;
-  return ::syscall(SYS_rt_sigprocmask, nothing, address, nullptr, sizeof(std::uint64_t)) == 0 || errno != EFAULT;
-}
-
 /// On x86-64 the C library has the control block of a thread at the end of its stack, except for the first thread.
 [[nodiscard]] std::uintptr_t end_of_stack() noexcept {
   const bool is_first = ::syscall(SYS_gettid) == ::getpid();
   return is_first ? first_threads_end : static_cast<std::uintptr_t>(::pthread_self());
 }
 
-/// The start of glibc's `struct dl_find_object`, and room for the rest of it.
-struct loaded_object {
-  std::uint64_t flags;
-  const std::byte* begin;
-  const std::byte* end;
-  void* link_map;
-  const std::byte* eh_frame_header;
-  void* rest[8];
-};
-
-using object_finder = int (*)(void*, loaded_object*);
+using object_finder = int (*)(void*, drop_in::loaded_object*);
 
 object_finder find_object = nullptr;
 
 /// Of a file with a gap between its segments, the loader gives the bounds of the code alone; its tables stand before.
 [[nodiscard]] frame_rule make_rule(std::uint64_t address) noexcept {
-  loaded_object object{};
+  drop_in::loaded_object object{};
   if (find_object(reinterpret_cast<void*>(address - 1), &object) != 0) return {};
-  const std::byte* const header = object.eh_frame_header;
+  const std::byte *const header = object.eh_frame_header, *const code = static_cast<const std::byte*>(object.begin);
   if (header == nullptr) return {};  // a file without .eh_frame_hdr
-  const bool is_apart = header < object.begin;
-  return compile_rule(
-      {.header = header, .begin = is_apart ? header : object.begin, .end = is_apart ? object.begin : object.end},
-      address);
+  const bool is_apart = header < code;
+  return compile_rule({.header = header,
+                       .begin = is_apart ? header : code,
+                       .end = is_apart ? code : static_cast<const std::byte*>(object.end)},
+                      address);
 }
 
 }  // namespace
@@ -101,7 +87,7 @@ void extend_stack(stack_bounds& stack, const void* frame) noexcept {
   if (wanted >= stack.low || stack.low - wanted > farthest) return;
   while (wanted < stack.low) {
     const std::uintptr_t page = (stack.low - 1) & ~(page_bytes - 1);
-    if (!is_readable(page)) return;
+    if (!drop_in::is_readable(reinterpret_cast<const void*>(page))) return;
     stack.low = page;
   }
 }

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
@@ -34,13 +33,8 @@ int lowest_descriptor() noexcept {
 
 /// A write that fails with EFBIG or EPIPE has raised a signal too. All signals are blocked here, so it is pending.
 void swallow_signal(int error) noexcept {
-  const int raised = error == EFBIG ? SIGXFSZ : error == EPIPE ? SIGPIPE : 0;
-  if (raised == 0) return;
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, raised);
-  const timespec now{};
-  sigtimedwait(&set, nullptr, &now);
+  using calls = ashlar::detail::quiet_calls;
+  if (const int raised = calls::signal_of(-error); raised != 0) calls::take(raised, {});
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <ctime>
 #include <set>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
@@ -91,33 +90,6 @@ int wait_for(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-}  // namespace
-
-child_result run_recorded(const record_options& options, const std::function<std::chrono::milliseconds()>& look) {
-  int pipe_ends[2];
-  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {.error = errno};
-  const signals_for_child signals;
-  const pid_t child = fork();
-  if (child < 0) return {.error = errno};
-  if (child == 0) {
-    signals.restore();
-    become(options, pipe_ends[1]);
-  }
-  running_child = child;
-  close(pipe_ends[1]);
-  child_result result{.process = child};
-  ssize_t n = 0;
-  while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
-  }
-  close(pipe_ends[0]);
-  if (result.error == 0 && look) look_until_the_end_of(child, look);
-  result.status = wait_for(child);
-  running_child = 0;
-  return result;
-}
-
-namespace {
-
 /// A zombie has ended.
 bool runs(int process) {
   std::ifstream from("/proc/" + std::to_string(process) + "/stat");
@@ -126,51 +98,6 @@ bool runs(int process) {
   const std::size_t name_end = line.rfind(") ");
   return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
 }
-
-}  // namespace
-
-/// Marked for removal at once: it ends with the last attached process, and can be attached until then.
-record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
-  if (id_ < 0) return;
-  void* const memory = shmat(id_, nullptr, 0);
-  shmctl(id_, IPC_RMID, nullptr);
-  if (memory == reinterpret_cast<void*>(-1)) return;
-  page_ = static_cast<recorder::recording_status*>(memory);
-  page_->magic = recorder::status_magic;
-}
-
-record_status::~record_status() {
-  if (page_ != nullptr) shmdt(page_);
-}
-
-std::string record_status::id() const { return page_ == nullptr ? std::string() : std::to_string(id_); }
-
-bool record_status::any_trace() const noexcept { return page_ != nullptr && page_->traces.load() != 0; }
-
-std::vector<record_status::unfinished> record_status::unfinished_processes() const {
-  std::vector<unfinished> all;
-  if (page_ == nullptr) return all;
-  for (const recorder::recorded_process& p : page_->unfinished)
-    if (const int id = p.id.load(); id != 0) all.push_back({id, p.threads.load(), runs(id)});
-  std::sort(all.begin(), all.end(), [](const unfinished& a, const unfinished& b) { return a.process < b.process; });
-  return all;
-}
-
-std::string record_status::failure() const {
-  const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();
-  if (failures == 0) return {};
-  const std::string path(page_->path, page_->path_length.load());
-  const std::string others = failures == 1 ? "" : "; so it went in " + counted(failures, "process", "processes");
-  return path + ": " + describe_write_error(page_->first_error.load()) + others;
-}
-
-std::string describe_write_error(int error) {
-  if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
-  if (error == ENOSPC) return "the disk was full";
-  return std::string("writing failed: ") + std::strerror(error);
-}
-
-namespace {
 
 namespace fs = std::filesystem;
 
@@ -225,7 +152,91 @@ std::string loss_of(const record_status::unfinished& p, const std::string& place
   return process + state + lacks + last_events(p.threads);
 }
 
+namespace trace_io = detail::trace_io;
+
+/// Returns: that of this thread, which other processes do not prolong.
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+/// Returns: the figures that the trace has itself.
+trace_io::memory_figures figures_in(trace::byte_source& source, const trace_io::chunk_index& index) {
+  trace_io::memory_figures known;
+  for (const trace_io::chunk_entry& entry : index.chunks(trace_io::chunk_kind::memory)) {
+    std::vector<std::byte> payload(entry.header.stored_bytes);
+    if (entry.header.codec == trace::codec_id::raw && source.read(entry.offset + trace_io::chunk_header_bytes, payload))
+      static_cast<void>(trace_io::get_memory(payload, entry.header.count, known));
+  }
+  return known;
+}
+
 }  // namespace
+
+child_result run_recorded(const record_options& options, const std::function<std::chrono::milliseconds()>& look) {
+  int pipe_ends[2];
+  if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {.error = errno};
+  const signals_for_child signals;
+  const pid_t child = fork();
+  if (child < 0) return {.error = errno};
+  if (child == 0) {
+    signals.restore();
+    become(options, pipe_ends[1]);
+  }
+  running_child = child;
+  close(pipe_ends[1]);
+  child_result result{.process = child};
+  ssize_t n = 0;
+  while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
+  }
+  close(pipe_ends[0]);
+  if (result.error == 0 && look) look_until_the_end_of(child, look);
+  result.status = wait_for(child);
+  running_child = 0;
+  return result;
+}
+
+/// Marked for removal at once: it ends with the last attached process, and can be attached until then.
+record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
+  if (id_ < 0) return;
+  void* const memory = shmat(id_, nullptr, 0);
+  shmctl(id_, IPC_RMID, nullptr);
+  if (memory == reinterpret_cast<void*>(-1)) return;
+  page_ = static_cast<recorder::recording_status*>(memory);
+  page_->magic = recorder::status_magic;
+}
+
+record_status::~record_status() {
+  if (page_ != nullptr) shmdt(page_);
+}
+
+std::string record_status::id() const { return page_ == nullptr ? std::string() : std::to_string(id_); }
+
+bool record_status::any_trace() const noexcept { return page_ != nullptr && page_->traces.load() != 0; }
+
+std::vector<record_status::unfinished> record_status::unfinished_processes() const {
+  std::vector<unfinished> all;
+  if (page_ == nullptr) return all;
+  for (const recorder::recorded_process& p : page_->unfinished)
+    if (const int id = p.id.load(); id != 0) all.push_back({id, p.threads.load(), runs(id)});
+  std::sort(all.begin(), all.end(), [](const unfinished& a, const unfinished& b) { return a.process < b.process; });
+  return all;
+}
+
+std::string record_status::failure() const {
+  const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();
+  if (failures == 0) return {};
+  const std::string path(page_->path, page_->path_length.load());
+  const std::string others = failures == 1 ? "" : "; so it went in " + counted(failures, "process", "processes");
+  return path + ": " + describe_write_error(page_->first_error.load()) + others;
+}
+
+std::string describe_write_error(int error) {
+  if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
+  if (error == ENOSPC) return "the disk was full";
+  return std::string("writing failed: ") + std::strerror(error);
+}
 
 recording_summary summarise_recording(const std::string& path, const std::string& output, std::uint64_t session) {
   recording_summary sum;
@@ -258,38 +269,6 @@ recording_losses find_losses(const std::vector<record_status::unfinished>& proce
   return found;
 }
 
-namespace {
-
-namespace trace_io = detail::trace_io;
-
-recorder::memory_use memory_of(std::int32_t process) {
-  const int status = ::open(("/proc/" + std::to_string(process) + "/status").c_str(), O_RDONLY | O_CLOEXEC);
-  if (status < 0) return {};
-  const recorder::memory_use found = recorder::memory_from(status);
-  ::close(status);
-  return found;
-}
-
-/// Returns: that of this thread, which other processes do not prolong.
-std::chrono::nanoseconds processor_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
-}
-
-/// Returns: the figures that the trace has itself.
-trace_io::memory_figures figures_in(trace::byte_source& source, const trace_io::chunk_index& index) {
-  trace_io::memory_figures known;
-  for (const trace_io::chunk_entry& entry : index.chunks(trace_io::chunk_kind::memory)) {
-    std::vector<std::byte> payload(entry.header.stored_bytes);
-    if (entry.header.codec == trace::codec_id::raw && source.read(entry.offset + trace_io::chunk_header_bytes, payload))
-      static_cast<void>(trace_io::get_memory(payload, entry.header.count, known));
-  }
-  return known;
-}
-
-}  // namespace
-
 std::chrono::milliseconds memory_watch::look() {
   using namespace std::chrono_literals;
   if (page_ == nullptr) return 1h;
@@ -306,7 +285,7 @@ void memory_watch::look_at(const recorder::recorded_process& process, clock::tim
   watched& w = seen_.try_emplace(who, watched{.since = time, .next = time, .figures = {}}).first->second;
   if (time < w.next) return;
   w.next = time + (time - w.since) / life_share;
-  const recorder::memory_use now = memory_of(who.first);
+  const recorder::memory_use now = recorder::memory_in(("/proc/" + std::to_string(who.first) + "/status").c_str());
   trace_io::memory_figures& known = w.figures;
   known.resident = std::max(known.resident, now.peak);
   known.anonymous = std::max(known.anonymous, now.anonymous);

@@ -37,77 +37,6 @@ void add_rounds(candidate_figures& row, const candidate_results& results) {
     in(measure::tail).push_back(std::max(r.calls.p999, r.timer_step_ns));  // a smaller difference is invisible
 }
 
-}  // namespace
-
-comparison compare(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
-  random_engine random(1);
-  return compare(base.rounds[m], row.rounds[m], scale_of(m, row.timer_step_ns), error, random);
-}
-
-measure_scale scale_of(measure m, double clock_step_ns) noexcept {
-  switch (m) {
-    case measure::time: return {.floor = 1e-3, .threshold = 0.02};
-    case measure::tail: return {.floor = 1, .threshold = 0.10, .step = 1.01 * clock_step_ns};
-    default: return {.floor = 4096, .threshold = 0.05, .step = 256 << 10};
-  }
-}
-
-candidate_figures figures_of(const candidate_results& results) {
-  candidate_figures row;
-  static_cast<candidate&>(row) = results.who;
-  row.failure = results.failure;
-  add_totals(row, results.throughput);
-  add_rounds(row, results);
-  row.calls = latency_of(results.latency, &replay_result::calls);
-  row.allocations = latency_of(results.latency, &replay_result::allocations);
-  row.frees = latency_of(results.latency, &replay_result::frees);
-  row.timer_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_ns; }).median;
-  row.timer_step_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_step_ns; }).median;
-  if (row.measured() && row.damaged != 0)
-    row.failure = counted(row.damaged, "block") + " changed under the program: do not use it";
-  return row;
-}
-
-replay_figures::replay_figures(const std::vector<candidate_results>& results, const rounds_played& all_rounds)
-    : played(all_rounds) {
-  for (const candidate_results& r : results) rows.push_back(figures_of(r));
-  for (const candidate_figures& row : rows) {
-    if (!row.competes()) continue;
-    if (baseline == nullptr || row.name == "glibc") baseline = &row;
-    if (fastest == nullptr || row.ns_per_op.median < fastest->ns_per_op.median) fastest = &row;
-  }
-  error /= static_cast<double>(measures.size() * std::max<std::size_t>(rivals().size(), 1));
-  for (candidate_figures& row : rows)
-    if (row.competes() && &row != baseline)
-      for (const measure m : measures) row.against_baseline[m] = compare(*baseline, row, m, error);
-}
-
-std::vector<const candidate_figures*> replay_figures::rivals() const {
-  std::vector<const candidate_figures*> all;
-  for (const candidate_figures& row : rows)
-    if (row.competes() && &row != baseline) all.push_back(&row);
-  return all;
-}
-
-bool replay_figures::decided() const {
-  for (const candidate_figures* row : rivals())
-    for (const measure m : measures)
-      if (row->versus(m).found == finding::undecided) return false;
-  return true;
-}
-
-std::size_t replay_figures::planned() const {
-  std::size_t wanted = std::max(least_pairs, pairs_for_difference(error));
-  for (const candidate_figures* row : rivals())
-    for (const measure m : measures) {
-      const paired_effect& e = row->versus(m).effect;
-      wanted = std::max(wanted, planned_pairs(e.deviation, e.pairs, scale_of(m, 0).threshold, e.error));
-    }
-  return wanted;
-}
-
-namespace {
-
 constexpr const char* thresholds = "2 % of time, 10 % of p99.9 or 5 % of memory";
 
 using figure_rows = std::vector<const candidate_figures*>;
@@ -260,7 +189,97 @@ std::string stay(const replay_figures& figures) {
   return fmt::format("No candidate gains {} on {}: change nothing.", thresholds, name);
 }
 
+std::string finding_of(const candidate_figures& row) {
+  std::vector<named_comparison> all;
+  for (const measure m : measures) all.push_back({name_of(m), &row.versus(m)});
+  const std::string text = findings_text(all, true);
+  return text.empty() ? "no difference that matters" : text;
+}
+
+std::string range_of(double least, double most, const std::string& low, const std::string& high) {
+  return least == most ? low : fmt::format("{} to {}", low, high);
+}
+
+std::string in_time(const saved_time& s) {
+  const std::string text = range_of(s.least_ms, s.most_ms, human_time(1e6 * s.least_ms), human_time(1e6 * s.most_ms));
+  return text + (s.least_ms == s.most_ms ? "" : " (the busiest thread alone; all threads, one after the other)");
+}
+
+std::string share_of_program(const saved_time& s, double program_ms) {
+  const std::string share =
+      range_of(s.least_ms, s.most_ms, percent(s.least_ms, program_ms), percent(s.most_ms, program_ms));
+  const char* advice = s.most_ms < 0.01 * program_ms ? " Hardly worth a change for speed alone." : "";
+  return fmt::format(", {} of the {} that it takes unrecorded.{}", share, human_time(1e6 * program_ms), advice);
+}
+
 }  // namespace
+
+comparison compare(const candidate_figures& base, const candidate_figures& row, measure m, double error) {
+  random_engine random(1);
+  return compare(base.rounds[m], row.rounds[m], scale_of(m, row.timer_step_ns), error, random);
+}
+
+measure_scale scale_of(measure m, double clock_step_ns) noexcept {
+  switch (m) {
+    case measure::time: return {.floor = 1e-3, .threshold = 0.02};
+    case measure::tail: return {.floor = 1, .threshold = 0.10, .step = 1.01 * clock_step_ns};
+    default: return {.floor = 4096, .threshold = 0.05, .step = 256 << 10};
+  }
+}
+
+candidate_figures figures_of(const candidate_results& results) {
+  candidate_figures row;
+  static_cast<candidate&>(row) = results.who;
+  row.failure = results.failure;
+  add_totals(row, results.throughput);
+  add_rounds(row, results);
+  row.calls = latency_of(results.latency, &replay_result::calls);
+  row.allocations = latency_of(results.latency, &replay_result::allocations);
+  row.frees = latency_of(results.latency, &replay_result::frees);
+  row.timer_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_ns; }).median;
+  row.timer_step_ns = spread_of(results.latency, [](const replay_result& r) { return r.timer_step_ns; }).median;
+  if (row.measured() && row.damaged != 0)
+    row.failure = counted(row.damaged, "block") + " changed under the program: do not use it";
+  return row;
+}
+
+replay_figures::replay_figures(const std::vector<candidate_results>& results, const rounds_played& all_rounds)
+    : played(all_rounds) {
+  for (const candidate_results& r : results) rows.push_back(figures_of(r));
+  for (const candidate_figures& row : rows) {
+    if (!row.competes()) continue;
+    if (baseline == nullptr || row.name == "glibc") baseline = &row;
+    if (fastest == nullptr || row.ns_per_op.median < fastest->ns_per_op.median) fastest = &row;
+  }
+  error /= static_cast<double>(measures.size() * std::max<std::size_t>(rivals().size(), 1));
+  for (candidate_figures& row : rows)
+    if (row.competes() && &row != baseline)
+      for (const measure m : measures) row.against_baseline[m] = compare(*baseline, row, m, error);
+}
+
+std::vector<const candidate_figures*> replay_figures::rivals() const {
+  std::vector<const candidate_figures*> all;
+  for (const candidate_figures& row : rows)
+    if (row.competes() && &row != baseline) all.push_back(&row);
+  return all;
+}
+
+bool replay_figures::decided() const {
+  for (const candidate_figures* row : rivals())
+    for (const measure m : measures)
+      if (row->versus(m).found == finding::undecided) return false;
+  return true;
+}
+
+std::size_t replay_figures::planned() const {
+  std::size_t wanted = std::max(least_pairs, pairs_for_difference(error));
+  for (const candidate_figures* row : rivals())
+    for (const measure m : measures) {
+      const paired_effect& e = row->versus(m).effect;
+      wanted = std::max(wanted, planned_pairs(e.deviation, e.pairs, scale_of(m, 0).threshold, e.error));
+    }
+  return wanted;
+}
 
 const candidate_figures* replay_winner(const replay_figures& figures) {
   return best_of(figures.rivals(), figures.error);
@@ -276,17 +295,6 @@ std::size_t rounds_wanted(const candidate_figures& row, measure m) {
   const paired_effect& e = row.versus(m).effect;
   return std::max(pairs_to_decide(e, scale_of(m, 0).threshold), pairs_for_difference(e.error));
 }
-
-namespace {
-
-std::string finding_of(const candidate_figures& row) {
-  std::vector<named_comparison> all;
-  for (const measure m : measures) all.push_back({name_of(m), &row.versus(m)});
-  const std::string text = findings_text(all, true);
-  return text.empty() ? "no difference that matters" : text;
-}
-
-}  // namespace
 
 bool preload_is_open(const replay_figures& figures) {
   const figure_rows rows = preloadable(figures);
@@ -319,26 +327,6 @@ std::vector<std::string> replay_findings(const replay_figures& figures) {
   for (const candidate_figures* row : figures.rivals()) lines.push_back(row->name + ": " + finding_of(*row));
   return lines;
 }
-
-namespace {
-
-std::string range_of(double least, double most, const std::string& low, const std::string& high) {
-  return least == most ? low : fmt::format("{} to {}", low, high);
-}
-
-std::string in_time(const saved_time& s) {
-  const std::string text = range_of(s.least_ms, s.most_ms, human_time(1e6 * s.least_ms), human_time(1e6 * s.most_ms));
-  return text + (s.least_ms == s.most_ms ? "" : " (the busiest thread alone; all threads, one after the other)");
-}
-
-std::string share_of_program(const saved_time& s, double program_ms) {
-  const std::string share =
-      range_of(s.least_ms, s.most_ms, percent(s.least_ms, program_ms), percent(s.most_ms, program_ms));
-  const char* advice = s.most_ms < 0.01 * program_ms ? " Hardly worth a change for speed alone." : "";
-  return fmt::format(", {} of the {} that it takes unrecorded.{}", share, human_time(1e6 * program_ms), advice);
-}
-
-}  // namespace
 
 saved_time saved_by(const candidate_figures& row, const replay_figures& figures, const detail::replay_counts& counts) {
   const candidate_figures& base = *figures.baseline;

@@ -2,13 +2,11 @@
 // The functions of the recorder that ashlar_record.h and ashlar::span find, for spans alone: no allocation is seen, and
 // a span costs two readings of the clock.
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/preload/clock.hpp"
 #include "cli/span_clock/span_file.hpp"
 
 namespace ashlar::cli {
@@ -27,11 +25,7 @@ span_file* file = nullptr;
 thread_local std::array<open_span, most_depth> open_spans;
 thread_local std::size_t depth = 0;
 
-std::uint64_t now() {
-  timespec t{};
-  ::clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
+std::uint64_t now() { return recorder::clock_ns(CLOCK_MONOTONIC); }
 
 /// Returns: the index of the name, or of the first free place.
 std::size_t find(const char* name) {

@@ -257,25 +257,18 @@ TEST_F(stack_walk, stops_at_the_number_that_is_wanted) {
 /// Returns: the frames that are kept of a number of levels.
 stack known_below(int levels, int mode);
 
-// NOLINTNEXTLINE(misc-no-recursion)
-[[gnu::noinline]] stack go_down(int levels, int mode) {
+/// Functions of one frame size.
+template <int Number>
+[[gnu::noinline]] stack go_down(int levels, int mode) {  // NOLINT(misc-no-recursion)
   volatile int used = levels;
   stack all = known_below(levels - 1, mode);
-  used = used + 1;
-  return all;
-}
-
-// NOLINTNEXTLINE(misc-no-recursion)
-[[gnu::noinline]] stack go_down_too(int levels, int mode) {
-  volatile int used = levels;
-  stack all = known_below(levels - 1, mode);
-  used = used + 2;
+  used = used + Number;
   return all;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion)
 [[gnu::noinline]] stack known_below(int levels, int mode) {
-  if (levels > 0) return mode == 0 || levels % 2 == 0 ? go_down(levels, mode) : go_down_too(levels, mode);
+  if (levels > 0) return mode == 0 || levels % 2 == 0 ? go_down<1>(levels, mode) : go_down<2>(levels, mode);
   stack all;
   for (int round = 0; round < 2; ++round) {
     known_stack* const found = memory->find(most, __builtin_frame_address(0), own_stack());

@@ -37,30 +37,6 @@ TEST(own_allocator, is_found_by_the_part_of_malloc_and_named_by_the_program) {
   EXPECT_EQ(runtime_of(64 * mib, 64 * mib, "/usr/bin/tclsh8.6"), "Tcl");  // in blocks of malloc
 }
 
-TEST(own_allocator, the_memory_of_a_process_is_read_from_its_status) {
-  const auto use = ashlar::recorder::memory_in("Name:\tx\nVmPeak:\t 99 kB\nVmHWM:\t  5120 kB\nRssAnon:\t 64 kB\n");
-  EXPECT_EQ(use.peak, 5 * mib);
-  EXPECT_EQ(use.anonymous, 64U << 10);
-  EXPECT_EQ(ashlar::recorder::memory_in("Name:\tx\nVmHWM:\t  51").peak, 0U);  // cut off
-  EXPECT_EQ(ashlar::recorder::memory_in("").anonymous, 0U);
-}
-
-/// Each place of the fields in what is read at once.
-TEST(own_allocator, the_memory_of_a_process_in_many_groups_is_read_whole) {
-  for (std::size_t groups = 1900; groups < 2100; ++groups) {
-    const std::string status =
-        "Name:\tx\nGroups:\t" + std::string(groups, '7') + "\nVmHWM:\t 5120 kB\nRssAnon:\t 64 kB\n";
-    int ends[2];
-    ASSERT_EQ(::pipe(ends), 0);
-    ASSERT_EQ(::write(ends[1], status.data(), status.size()), static_cast<ssize_t>(status.size()));
-    ::close(ends[1]);
-    const auto use = ashlar::recorder::memory_from(ends[0]);
-    ::close(ends[0]);
-    EXPECT_EQ(use.peak, 5 * mib) << groups;
-    EXPECT_EQ(use.anonymous, 64U << 10) << groups;
-  }
-}
-
 class hidden_memory : public ashlar_test::command_test {
 protected:
   /// Returns: the trace of the victim's steps, which may kill it.
@@ -75,6 +51,22 @@ protected:
     return json::parse(text("r.json"));
   }
 };
+
+/// Each place of the fields in what is read at once.
+TEST_F(hidden_memory, of_a_process_in_many_groups_is_read_whole_from_its_status) {
+  const auto memory_in = [this](const std::string& status) {
+    std::ofstream(file("status")) << status;
+    const auto use = ashlar::recorder::memory_in(file("status").c_str());
+    return std::pair(use.peak, use.anonymous);
+  };
+  for (std::size_t groups = 900; groups < 1100; ++groups)
+    EXPECT_EQ(memory_in("Name:\tx\nGroups:\t" + std::string(groups, '7') +
+                        "\nVmPeak:\t 99 kB\nVmHWM:\t 5120 kB\nRssAnon:\t 64 kB\n"),
+              std::pair(5 * mib, std::uint64_t{64} << 10))
+        << groups;
+  EXPECT_EQ(memory_in("Name:\tx\nVmHWM:\t  51").first, 0U) << "cut off";
+  EXPECT_EQ(memory_in("").second, 0U);
+}
 
 TEST_F(hidden_memory, is_told_by_every_page) {
   const std::string trace = recorded("maps"),
