@@ -31,10 +31,10 @@ std::string obstacle_of_input(const run_note& note) {
 
 /// After an exec of the first process its trace is of another program than the one that was started, as of `env`.
 std::string obstacle_of_command(const run_note& note, const std::vector<std::string>& command) {
-  if (note.command != sum_of_command(command))
+  if (note.command_sum != sum_of_command(command))
     return "the recorded command started another program in its place, or is too long for the trace, which has the "
            "command line of that program alone";
-  return note.environment == sum_of_environment()
+  return note.environment_sum == sum_of_environment()
              ? ""
              : "the environment is another one than when it was recorded: a variable was set, changed or removed";
 }
@@ -90,7 +90,7 @@ std::string recorded_directory(const std::vector<std::unique_ptr<trace_input>>& 
 bool is_of_started(const std::vector<std::unique_ptr<trace_input>>& inputs) {
   return std::ranges::any_of(inputs, [](const auto& input) {
     const auto note = note_of(input->path());
-    return note && note->command == sum_of_command(input->info().command_line);
+    return note && note->command_sum == sum_of_command(input->info().command_line);
   });
 }
 

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/preload/clock.hpp"
 #include "cli/preload/memory_use.hpp"
 #include "cli/preload/thread_log.hpp"
 #include "cli/record/run_note.hpp"
@@ -156,9 +157,7 @@ namespace trace_io = detail::trace_io;
 
 /// Returns: that of this thread, which other processes do not prolong.
 std::chrono::nanoseconds processor_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+  return std::chrono::nanoseconds(recorder::clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }
 
 /// Returns: the figures that the trace has itself.

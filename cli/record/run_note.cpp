@@ -13,19 +13,19 @@
 
 namespace ashlar::cli {
 
+// The first stands for a kind that is not known.
+NLOHMANN_JSON_SERIALIZE_ENUM(input_kind, {{input_kind::other, "other"},
+                                          {input_kind::none, "none"},
+                                          {input_kind::file, "file"},
+                                          {input_kind::terminal, "terminal"}});
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(run_note, status, seconds, directory, input, input_file, input_offset, command_sum,
+                                   environment_sum);
+
 namespace {
 
 namespace fs = std::filesystem;
 namespace io = detail::trace_io;
 using nlohmann::json;
-
-constexpr detail::enum_table<input_kind, const char*> input_kinds = {"none", "file", "terminal", "other"};
-
-input_kind kind_named(const std::string& name) {
-  for (const input_kind kind : {input_kind::none, input_kind::file, input_kind::terminal})
-    if (name == input_kinds[kind]) return kind;
-  return input_kind::other;
-}
 
 /// /dev/null is device 1:3 of Linux.
 input_kind kind_of_input() {
@@ -36,25 +36,9 @@ input_kind kind_of_input() {
   return S_ISCHR(found.st_mode) && found.st_rdev == makedev(1, 3) ? input_kind::none : input_kind::other;
 }
 
-std::string text_of(const run_note& note) {
-  const json all = {{"status", note.status},         {"seconds", note.seconds},
-                    {"directory", note.directory},   {"input", input_kinds[note.input]},
-                    {"input_file", note.input_file}, {"input_offset", note.input_offset},
-                    {"command_sum", note.command},   {"environment_sum", note.environment}};
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 /// A note that lacks a member is none: it would be taken for a default.
 std::optional<run_note> parsed(const std::string& text) try {
-  const json all = json::parse(text);
-  return run_note{.status = all.at("status"),
-                  .seconds = all.at("seconds"),
-                  .directory = all.at("directory"),
-                  .input = kind_named(all.at("input")),
-                  .input_file = all.at("input_file"),
-                  .input_offset = all.at("input_offset"),
-                  .command = all.at("command_sum"),
-                  .environment = all.at("environment_sum")};
+  return json::parse(text).get<run_note>();
 } catch (const json::exception&) {
   return std::nullopt;
 }
@@ -105,8 +89,8 @@ run_note note_surroundings(const std::vector<std::string>& command) {
   std::error_code error;
   run_note note{.directory = fs::current_path(error).string(),
                 .input = kind_of_input(),
-                .command = sum_of_command(words_of_process(command)),
-                .environment = sum_of_environment()};
+                .command_sum = sum_of_command(words_of_process(command)),
+                .environment_sum = sum_of_environment()};
   if (note.input != input_kind::file) return note;
   note.input_file = fs::read_symlink("/proc/self/fd/0", error).string();
   note.input_offset = static_cast<std::uint64_t>(::lseek(STDIN_FILENO, 0, SEEK_CUR));
@@ -114,7 +98,7 @@ run_note note_surroundings(const std::vector<std::string>& command) {
 }
 
 void append_note(const std::string& trace, const run_note& note) {
-  const std::string text = text_of(note);
+  const std::string text = json(note).dump(-1, ' ', false, json::error_handler_t::replace);
   append_chunk(trace, {.kind = io::chunk_kind::run, .count = 1}, std::as_bytes(std::span(text)));
 }
 

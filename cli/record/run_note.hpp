@@ -16,10 +16,10 @@ struct run_note {
   double seconds = 0;  ///< Of wall time, while it was recorded.
   std::string directory;
   input_kind input = input_kind::other;
-  std::string input_file = {};     ///< Of a file.
-  std::uint64_t input_offset = 0;  ///< Where the program began to read it.
-  std::uint64_t command = 0;       ///< `sum_of_command` of the process that `ashlar record` started.
-  std::uint64_t environment = 0;   ///< `sum_of_environment` of it.
+  std::string input_file = {};        ///< Of a file.
+  std::uint64_t input_offset = 0;     ///< Where the program began to read it.
+  std::uint64_t command_sum = 0;      ///< `sum_of_command` of the process that `ashlar record` started.
+  std::uint64_t environment_sum = 0;  ///< `sum_of_environment` of it.
 };
 
 /// Returns: the directory, the standard input and the environment of this process, which its children inherit.

@@ -22,6 +22,7 @@
 #include <ashlar/study/pooled_allocator.hpp>
 #include <ashlar/study/replay.hpp>
 
+#include "cli/preload/clock.hpp"
 #include "cli/preload/memory_use.hpp"
 #include "cli/support/verb.hpp"
 
@@ -48,12 +49,10 @@ struct thread_usage {
   std::uint64_t faults = 0;
 
   [[nodiscard]] static thread_usage now() noexcept {
-    timespec cpu{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    const auto cpu_ns = static_cast<double>(recorder::clock_ns(CLOCK_THREAD_CPUTIME_ID));
     rusage usage{};
     ::getrusage(RUSAGE_THREAD, &usage);
-    return {static_cast<double>(cpu.tv_sec) * 1e9 + static_cast<double>(cpu.tv_nsec), to_ns(usage.ru_utime),
-            to_ns(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_minflt)};
+    return {cpu_ns, to_ns(usage.ru_utime), to_ns(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_minflt)};
   }
   void add(const thread_usage& start, const thread_usage& end) noexcept {
     cpu_ns += end.cpu_ns - start.cpu_ns;

@@ -24,8 +24,8 @@ TEST_F(run_note_of_a_trace, has_what_it_was_given) {
   append_note(trace, note_surroundings({"a", "b c"}));
   const auto note = note_of(trace);
   ASSERT_TRUE(note);
-  EXPECT_EQ(note->command, sum_of_command({"a", "b c"}));
-  EXPECT_NE(note->command, sum_of_command({"a", "b", "c"}));
+  EXPECT_EQ(note->command_sum, sum_of_command({"a", "b c"}));
+  EXPECT_NE(note->command_sum, sum_of_command({"a", "b", "c"}));
   EXPECT_EQ(note->directory, std::filesystem::current_path());
 }
 
@@ -50,8 +50,8 @@ TEST_F(run_note_of_a_trace, has_the_words_of_the_interpreter_of_a_script) {
   std::ofstream(script) << "#! /bin/sh -e -u \n";
   std::ofstream(outer) << "#!" << script << "\n";
   const std::vector<std::string> words = {"/bin/sh", "-e -u", script, "a b"};
-  EXPECT_EQ(note_surroundings({script, "a b"}).command, sum_of_command(words));
-  EXPECT_EQ(note_surroundings({outer}).command, sum_of_command({"/bin/sh", "-e -u", script, outer}));
+  EXPECT_EQ(note_surroundings({script, "a b"}).command_sum, sum_of_command(words));
+  EXPECT_EQ(note_surroundings({outer}).command_sum, sum_of_command({"/bin/sh", "-e -u", script, outer}));
 }
 
 TEST(same_work, of_few_events_is_half_of_them_at_least) {
