@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the choice among the processes of a recording: the largest, unless another is asked for; files of other
 // recordings are none of them.
-
 #include "cli/record/processes.hpp"
 #include "cli/tests/record/command.hpp"
 

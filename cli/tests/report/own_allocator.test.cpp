@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of programs with an allocator of their own: the memory of a recorded process, however it ends, and the sentence
 // about it, which no other program gets.
-
 #include "cli/report/own_allocator.hpp"
 #include "cli/preload/memory_use.hpp"
 #include "cli/tests/command.hpp"

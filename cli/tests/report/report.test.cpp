@@ -77,7 +77,7 @@ TEST_F(report, what_is_no_trace_fails) {
 
 TEST_F(report, two_outputs_in_one_place_are_refused) {
   const std::string trace = sample(100), place = file("place");
-  for (const std::string verb : {"report", "replay"}) {
+  for (const std::string verb : {"report", "replay", "advise"}) {
     const std::string help = "; see ashlar " + verb + " --help\n";
     EXPECT_EQ(ashlar(verb + " " + trace + " --json " + place + " --html " + file("./place")), 2);
     EXPECT_EQ(text("err"), "ashlar " + verb + ": --json and --html would both write to " + place + help);

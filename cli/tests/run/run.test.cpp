@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar run`: the command as installed, with stand-ins for its libraries, and real programs.
-
 #include "cli/support/companion.hpp"
 #include "cli/tests/command.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Functions as their developers spell them.
-
 #include <gtest/gtest.h>
 
 #include "cli/support/function_names.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of text for people: tables, numbers with their nouns, command lines, and the reasons why a program gets no
 // library.
-
 #include <gtest/gtest.h>
 
 #include "cli/support/inspect_program.hpp"
