@@ -86,6 +86,18 @@ TEST(guarding, sees_one_byte_anywhere_around_a_block_at_every_alignment) {
   }
 }
 
+TEST(guarding, knows_the_exact_size_and_alignment) {
+  guarded r;
+  for (const std::size_t bytes : {1u, 2u, 15u, 16u, 100u, 4096u}) {
+    std::byte* const p = block_of(r, bytes, 16);
+    for (const std::size_t wrong : {bytes - 1, bytes + 1, bytes * 2})
+      expect(caught_at_free(r, p, wrong, 16), fault::size_mismatch, bytes, wrong);
+    for (const std::size_t wrong : {1u, 8u, 32u, 64u})
+      expect(caught_at_free(r, p, bytes, wrong), fault::size_mismatch, 16, wrong);
+    r.deallocate(p, bytes, 16);
+  }
+}
+
 TEST(guarding, a_block_that_grew_has_its_canary_at_the_new_end) {
   guarding<ashlar_test::roomy> r;
   std::byte* const p = block_of(r, 40, 8);

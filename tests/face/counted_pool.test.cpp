@@ -102,6 +102,17 @@ TYPED_TEST(counted_pool_with, releases_what_is_meant_to_go) {
   EXPECT_TRUE(counts.drop(counts.make()));
 }
 
+TYPED_TEST(counted_pool_with, serves_the_whole_process) {
+  using counts = process_counted_pool<TypeParam>;
+  const auto live = [] { return counts::with_pool([](auto& pool) { return pool.live(); }); };
+  const std::size_t before = live();
+  auto* const owners = counts::make(2);
+  EXPECT_EQ(live(), before + 1);
+  EXPECT_FALSE(counts::drop(owners));
+  EXPECT_TRUE(counts::drop(owners));
+  EXPECT_EQ(live(), before);
+}
+
 TYPED_TEST(counted_pool_with, a_counter_near_its_end_ends_the_process) {
   counted_pool<TypeParam> counts;
   auto* const owners = counts.make(most_owners - 1);
