@@ -229,6 +229,22 @@ TEST(fallback_monitor, counts_every_request_with_any_outcome) {
   EXPECT_EQ(monitor.counters(), ashlar::spill::counters());
 }
 
+TEST(fallback_monitor, refuses_in_both_spellings) {
+  counting_resource<> below;
+  fallback_monitor<able_resource<>> monitor(below);
+  monitor.choose(ashlar::spill::action::refuse);
+  EXPECT_EQ(monitor.try_allocate(8, 8), nullptr);
+#if defined(__cpp_exceptions)
+  EXPECT_THROW(static_cast<void>(monitor.allocate(8, 8)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(monitor.allocate_at_least(8, 8)), std::bad_alloc);
+#endif
+  EXPECT_EQ(below.allocations() + below.refusals(), 0U);
+  monitor.choose(ashlar::spill::action::allow);
+  void* const p = monitor.allocate(8, 8);
+  EXPECT_NE(p, nullptr);
+  monitor.deallocate(p, 8, 8);
+}
+
 TEST(fallback_monitor, growing_in_place_is_a_request_and_shrinking_is_none) {
   counting_resource<> below;
   fallback_monitor<able_resource<>> monitor(below);
