@@ -173,6 +173,13 @@ TEST(slot_map, visits_handles_while_they_are_erased_and_made) {
   EXPECT_TRUE(map.invariant());
 }
 
+TEST(slot_map, starts_with_little) {
+  counting_resource<> upstream;
+  ashlar::slot_map<std::array<char, 64>, counted> few({}, upstream);
+  static_cast<void>(few.emplace());
+  EXPECT_LE(upstream.balance().bytes, 1024u + 512u) << "a slab and a table";
+}
+
 TEST(slot_map, takes_any_object) {
   struct alignas(256) wide {
     int value;

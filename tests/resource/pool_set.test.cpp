@@ -121,6 +121,21 @@ TEST(pool_set, may_be_used_by_its_upstream_meanwhile) {
   EXPECT_EQ(upstream.upstream.balance(), nothing);
 }
 
+// The pool of a class and its first slab share a block, in which the slab starts again after a release.
+TEST(pool_set, starts_a_class_with_a_kibibyte) {
+  counting_resource<> upstream;
+  counted_set pools({}, upstream);
+  for (int life = 0; life < 2; ++life) {
+    for (int i = 0; i < 3; ++i) static_cast<void>(pools.allocate(64, 16));
+    if constexpr (ashlar::checking_level < ashlar::checking::checked) EXPECT_EQ(upstream.balance().bytes, 1024u);
+    EXPECT_EQ(upstream.balance().blocks, 1u);
+    EXPECT_EQ(pools.trim(), 0u);
+    EXPECT_TRUE(pools.invariant());
+    pools.release();
+    EXPECT_EQ(upstream.balance(), nothing);
+  }
+}
+
 TEST(pool_set, owns_a_large_block_of_no_bytes) {
   ashlar::pool_set<> pools;
   void* const p = pools.allocate(0, 512);  // above the largest alignment of cells

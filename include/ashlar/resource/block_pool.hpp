@@ -39,14 +39,6 @@ struct cell_run {
 
 namespace ashlar::ASHLAR_ABI::detail {
 
-/// Returns: whether the first slab of a pool over `upstream` is a short one. The upstream of a size class decides by
-/// itself; for others a size of slabs is wished, or their parts are of pages.
-template <resource Upstream>
-[[nodiscard]] constexpr bool starts_short(const block_pool_options& options, const Upstream& upstream) noexcept {
-  if constexpr (requires { upstream.starts_short(); }) return upstream.starts_short();
-  else return !divisible_resource<Upstream> && options.slab_bytes == 0;
-}
-
 /// The calls of `block_pool` and `fixed_block_pool`, with their contracts: equal cells in slabs from `Upstream`.
 /// `Geometry{}.get()` is the `slab_geometry`, a run-time value (`block_pool`) or a constant (`fixed_block_pool`).
 ///
@@ -444,8 +436,8 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
 
 public:
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
-      : base(detail::dynamic_geometry(options, least_part<Upstream>, detail::starts_short(options, upstream)),
-             options.max_count, options.retain_slabs, std::move(upstream)) {}
+      : base(detail::dynamic_geometry(options, least_part<Upstream>), options.max_count, options.retain_slabs,
+             std::move(upstream)) {}
 
   /// @{ With the contracts of `basic_block_pool`, above.
   using base::allocate;

@@ -28,7 +28,7 @@ namespace detail {
 template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0>
 struct static_geometry {
   static constexpr slab_geometry value =
-      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes, PartBytes == 0);
+      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes);
   [[nodiscard]] static ASHLAR_INLINE constexpr const slab_geometry& get() noexcept { return value; }
 };
 

@@ -52,7 +52,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 template <class Pages>
 class page_store_core {
 public:
-  static constexpr unsigned least_order = 10;  // 1 KiB
+  static constexpr unsigned least_order = 9;  // 512 bytes
   static constexpr unsigned span_order = 16;
   /// The largest chunk that is kept: 32 MiB; where address space or committed memory is scarce, 1 MiB or 256 KiB.
   static constexpr unsigned most_order = !Pages::releases_parts ? 18 : sizeof(void*) == 8 ? 25 : 20;
@@ -482,7 +482,7 @@ private:
 
 namespace ashlar::ASHLAR_ABI {
 
-/// The default upstream. A block of up to 32 MiB is a power of two, 1 KiB at least. A free one waits for the next
+/// The default upstream. A block of up to 32 MiB is a power of two, 512 bytes at least. A free one waits for the next
 /// request of its size from any resource, and goes back to the system when a window of 0.4 s has not needed it, or
 /// beyond a limit at once: see docs/upstreams.md. So a resource that comes and goes makes no system call, and two
 /// thousand small ones share pages. A larger block is mapped and unmapped each time. A heap over the same pages

@@ -5,6 +5,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <utility>
 
@@ -41,7 +42,7 @@ class pool_set {
   using base = detail::pool_set_base<Upstream, null_lock>;
 
 public:
-  using pool_type = block_pool<typename base::class_upstream_type>;
+  using pool_type = detail::basic_block_pool<detail::dynamic_geometry, typename base::class_upstream_type>;
 
   constexpr pool_set()
     requires std::default_initializable<Upstream>
@@ -126,8 +127,7 @@ public:
 
   /// Effects: takes all blocks back, live and large ones included, and gives all memory back to the upstream.
   void release() noexcept {
-    for (group* each = groups_; each != nullptr; each = each->next)
-      for (std::size_t i = 0; i != each->count; ++i) each->at(i)->release();
+    for (place* each = places_; each != nullptr; each = each->next) each->pool.release();
     end_pools();
     base_.release_large(this);
   }
@@ -182,35 +182,27 @@ private:
   // Returns: the pool of the class, made on demand; null, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] pool_type* made_pool(std::size_t size_class) noexcept(Failure == or_null) {
-    while (pools_[size_class] == nullptr) {
-      if (groups_ != nullptr && groups_->count != pools_of_group) add_pool(size_class);
-      else if (!add_group(ashlar::allocate_from<Failure>(base_.upstream(), sizeof(group), alignof(group))))
-        return nullptr;
-    }
-    return pools_[size_class];
-  }
-
-  // The upstream may use this set in the meantime, and make the pool.
-  bool add_group(void* memory) noexcept {
-    if (memory == nullptr) return false;
-    auto* const made = ::new (memory) group;
-    made->next = std::exchange(groups_, made);
-    return true;
-  }
-
-  void add_pool(std::size_t size_class) noexcept {
+    if (pools_[size_class] != nullptr) return pools_[size_class];
     const block_pool_options options = base_.pool_options_of(size_class);
-    void* const place = groups_->at(groups_->count++);
-    pools_[size_class] = ::new (place) pool_type(options, base_.upstream_of(options));
+    const detail::dynamic_geometry geometry = base_.template geometry_of<pool_type>(options);
+    const std::size_t slab_bytes = geometry.get().short_bytes();
+    const bool is_behind = slab_bytes == 0 && places_ != nullptr && places_->unused != 0;
+    const std::size_t places = is_behind ? places_->unused : slab_bytes == 0 ? places_of_block : 1;
+    const std::size_t bytes = is_behind ? 0 : places * sizeof(place) + slab_bytes;
+    void* const at = is_behind ? places_ + 1 : ashlar::allocate_from<Failure>(base_.upstream(), bytes, alignof(place));
+    if (at == nullptr) return nullptr;
+    if (pools_[size_class] != nullptr) {  // the upstream used this set meanwhile
+      base_.upstream().deallocate(at, bytes, alignof(place));
+      return pools_[size_class];
+    }
+    places_ = ::new (at) place{pool_type(geometry, max_size, options.retain_slabs, base_.upstream_of(options)), places_,
+                               static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(places - 1)};
+    return pools_[size_class] = &places_->pool;
   }
 
   void end_pools() noexcept {
-    if (groups_ != nullptr) pools_ = {};
-    while (groups_ != nullptr) {
-      group* const leaving = std::exchange(groups_, groups_->next);
-      for (std::size_t i = 0; i != leaving->count; ++i) leaving->at(i)->~pool_type();
-      base_.upstream().deallocate(leaving, sizeof(group), alignof(group));
-    }
+    if (places_ != nullptr) pools_ = {};
+    while (places_ != nullptr) base_.end(std::exchange(places_, places_->next));
   }
 
   // Each pool reports its live cells when it is destroyed without a `release`.
@@ -219,21 +211,11 @@ private:
     base_.with_large([this](const auto& large) { large.report_leaks(this); });
   }
 
-  // Pools in one block of the upstream: as many as fit a kibibyte.
-  static constexpr std::size_t pools_of_group =
-      detail::max<std::size_t>(1, (1024 - 2 * sizeof(void*)) / sizeof(pool_type));
-  struct group {
-    group* next = nullptr;
-    std::size_t count = 0;
-    alignas(pool_type) std::byte pools[pools_of_group * sizeof(pool_type)];
-
-    [[nodiscard]] pool_type* at(std::size_t i) noexcept {
-      return static_cast<pool_type*>(static_cast<void*>(pools + i * sizeof(pool_type)));
-    }
-  };
+  using place = detail::pool_place<pool_type>;
+  static constexpr std::size_t places_of_block = detail::max<std::size_t>(1, 1024 / sizeof(place));
 
   std::array<pool_type*, base::classes::count + 1> pools_ = {};  // by size class; class 0 has none
-  group* groups_ = nullptr;
+  place* places_ = nullptr;
   base base_;
 };
 

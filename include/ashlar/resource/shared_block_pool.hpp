@@ -42,8 +42,7 @@ public:
 
   /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
-      : pool_(detail::dynamic_geometry(options, least_part<Upstream>, detail::starts_short(options, upstream)),
-              options.retain_slabs, std::move(upstream)) {
+      : pool_(detail::dynamic_geometry(options, least_part<Upstream>), options.retain_slabs, std::move(upstream)) {
     ASHLAR_REQUIRE(options.max_count == max_size, "a shared_block_pool has no max_count");
   }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -33,15 +35,17 @@ namespace ashlar::ASHLAR_ABI {
 ///
 ///   thread --> its table: size class -> cache, pool --> [ cached_pool of the class ] --> upstream
 ///
-/// One thread-local read finds a thread's table, regardless of the number of classes. A cache takes 9 KiB from the
-/// upstream and is made at the thread's first request of its class. Each cache holds at most about 192 KiB of free
-/// cells until the thread ends or calls `flush`. Level `checked` caches no cells. Thread safety: any thread; the
-/// destructor and `release` expect that no other thread uses the set, and that all uses have happened before.
+/// One thread-local read finds a thread's table, regardless of the number of classes. A cache is made at the thread's
+/// first request of its class, of 0.4 KiB of the upstream, and 8 KiB beyond six cells. It holds at most about 192
+/// KiB of free cells until the thread ends or calls `flush`. Level `checked` caches no cells. Thread safety: any
+/// thread; the destructor and `release` expect that no other thread uses the set, and that all uses have happened
+/// before.
 template <thread_safe_resource Upstream>
 class shared_pool_set {
   using base = detail::pool_set_base<Upstream, spin_lock>;
   using pool_type = detail::cached_pool<detail::dynamic_geometry, typename base::class_upstream_type, spin_lock>;
   using cache_type = typename pool_type::cache_type;
+  using place = detail::pool_place<pool_type>;
 
 public:
   static constexpr bool is_thread_safe = true;
@@ -95,8 +99,8 @@ public:
   /// Effects: gives back the cells in the calling thread's caches, and sends its pending remote frees.
   void flush() noexcept {
     if (table* const mine = threads_.find(); mine != nullptr)
-      for (const entry& each : mine->by_class)
-        if (each.cache != nullptr) each.pool->flush(*each.cache);
+      for (class_cache* const each : mine->by_class)
+        if (each != nullptr) each->pool->flush(*each);
   }
 
   /// Returns: whether `p` points into a cell, live or free, or into a large block. Complexity: as `pool_set::owns`.
@@ -148,50 +152,51 @@ public:
   }
 
 private:
-  struct entry {
-    cache_type* cache = nullptr;
-    pool_type* pool = nullptr;
+  struct class_cache : cache_type {
+    explicit class_cache(pool_type& of) noexcept : pool(&of) {}
+    pool_type* pool;
   };
 
   // A thread's part of the set.
   struct table {
-    std::array<entry, base::classes::count + 1> by_class = {};
+    std::array<class_cache*, base::classes::count> by_class = {};
+    [[nodiscard]] ASHLAR_INLINE class_cache*& of(std::size_t size_class) noexcept { return by_class[size_class - 1]; }
+  };
+
+  // The pool of a class and the calling thread's cache of it; null: there is none so far.
+  struct part {
+    pool_type* pool;
+    cache_type* cache;
   };
   using threads = detail::per_thread<shared_pool_set, table>;
   using tables = typename threads::parts;
   friend threads;
 
   // Returns: this thread's cache of the request's class, if the last-used table has it.
-  [[nodiscard]] ASHLAR_INLINE entry recent_entry(std::size_t bytes, std::size_t alignment) const noexcept {
+  [[nodiscard]] ASHLAR_INLINE class_cache* recent_cache(std::size_t bytes, std::size_t alignment) const noexcept {
     table* const mine = threads_.cached();
-    if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return {};
-    return mine->by_class[base::classes::of(bytes, alignment)];
-  }
-
-  // Returns: the pool of the request's class; null if it has none so far, or never will.
-  [[nodiscard]] ASHLAR_INLINE pool_type* pool_for(std::size_t bytes, std::size_t alignment) const noexcept {
-    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? pool_at(base::classes::of(bytes, alignment))
-                                                                : nullptr;
+    if (ASHLAR_UNLIKELY(mine == nullptr || !base::may_be_a_cell(bytes, alignment))) return nullptr;
+    return mine->of(base::classes::of(bytes, alignment));
   }
 
   [[nodiscard]] ASHLAR_INLINE void* take(std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (!pool_type::caches) {
-      pool_type* const pool = pool_for(bytes, alignment);
+      pool_type* const pool = pool_at(class_of(bytes, alignment));
       return ASHLAR_LIKELY(pool != nullptr) ? with_slack(pool->geometry(), pool->take_shared(), bytes) : nullptr;
     } else {
-      const entry mine = recent_entry(bytes, alignment);
-      return ASHLAR_LIKELY(mine.cache != nullptr) ? mine.pool->take(*mine.cache) : nullptr;
+      class_cache* const mine = recent_cache(bytes, alignment);
+      return ASHLAR_LIKELY(mine != nullptr) ? mine->pool->take(*mine) : nullptr;
     }
   }
 
   // Returns: whether the block was taken back; if not, `deallocate_slow` must take it.
   [[nodiscard]] ASHLAR_INLINE bool put(void* p, std::size_t bytes, std::size_t alignment) const noexcept {
     if constexpr (!pool_type::caches) {
-      pool_type* const pool = pool_for(bytes, alignment);
+      pool_type* const pool = pool_at(class_of(bytes, alignment));
       return ASHLAR_LIKELY(pool != nullptr) && pool->put_shared(p, bytes);
     } else {
-      const entry mine = recent_entry(bytes, alignment);
-      return ASHLAR_LIKELY(mine.cache != nullptr) && mine.pool->put(*mine.cache, p);
+      class_cache* const mine = recent_cache(bytes, alignment);
+      return ASHLAR_LIKELY(mine != nullptr) && mine->pool->put(*mine, p);
     }
   }
 
@@ -199,87 +204,98 @@ private:
   [[nodiscard]] ASHLAR_COLD void* allocate_slow(std::size_t bytes, std::size_t alignment) noexcept(Failure == or_null) {
     threads_.expect_forks();
     const std::size_t size_class = class_of(bytes, alignment);
-    if (size_class == base::classes::none) return base_.template allocate_large<Failure>(bytes, alignment, this);
-    if (pool_at(size_class) == nullptr)
-      add_pool(size_class, ashlar::allocate_from<Failure>(base_.upstream(), sizeof(pool_type), alignof(pool_type)));
-    if (pool_at(size_class) == nullptr) return nullptr;
-    return watched(pool_at(size_class)->template allocate_slow<Failure>(usable_cache(size_class)), size_class, bytes);
-  }
-
-  // A thread cache serves most allocations without this call, and hands out whole cells only.
-  [[nodiscard]] void* watched(void* cell, std::size_t size_class, std::size_t bytes) const noexcept {
-    if constexpr (pool_type::caches) return cell;
-    else return with_slack(pool_at(size_class)->geometry(), cell, bytes);
+    part mine = part_of(size_class);
+    if (mine.pool == nullptr) {
+      if (base_.class_with_cells(bytes, alignment) == base::classes::none)
+        return base_.template allocate_large<Failure>(bytes, alignment, this);
+      mine.pool = add_pool<Failure>(size_class);
+      if (mine.pool == nullptr) return nullptr;
+    }
+    void* const cell = mine.pool->template allocate_slow<Failure>(usable_cache(mine, size_class));
+    if constexpr (pool_type::caches) return cell;  // whole cells, of which most need no such call
+    else return with_slack(mine.pool->geometry(), cell, bytes);
   }
 
   ASHLAR_COLD void deallocate_slow(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t size_class = class_of(bytes, alignment);
-    if (ASHLAR_UNLIKELY(size_class == base::classes::none || pool_at(size_class) == nullptr))
-      return base_.deallocate_large(p, bytes, alignment, this);
-    pool_at(size_class)->deallocate_slow(usable_cache(size_class), p, bytes);
+    const part mine = part_of(size_class);
+    if (ASHLAR_UNLIKELY(mine.pool == nullptr)) return base_.deallocate_large(p, bytes, alignment, this);
+    mine.pool->deallocate_slow(usable_cache(mine, size_class), p, bytes);
   }
 
-  // Returns: as `class_with_cells`. A class that has its pool skips that call: the plan of its slabs need not be
-  // repeated.
-  [[nodiscard]] std::size_t class_of(std::size_t bytes, std::size_t alignment) const noexcept {
-    if (!base::may_be_a_cell(bytes, alignment)) return base::classes::none;
-    const std::size_t size_class = base::classes::of(bytes, alignment);
-    return ASHLAR_LIKELY(pool_at(size_class) != nullptr) ? size_class : base_.class_with_cells(bytes, alignment);
+  [[nodiscard]] static ASHLAR_INLINE std::size_t class_of(std::size_t bytes, std::size_t alignment) noexcept {
+    return ASHLAR_LIKELY(base::may_be_a_cell(bytes, alignment)) ? base::classes::of(bytes, alignment)
+                                                                : base::classes::none;
+  }
+
+  [[nodiscard]] part part_of(std::size_t size_class) const noexcept {
+    if (pool_type::caches && size_class != base::classes::none)
+      if (table* const mine = threads_.find(); mine != nullptr)
+        if (class_cache* const known = mine->of(size_class); known != nullptr) return {known->pool, known};
+    return {pool_at(size_class), nullptr};
+  }
+
+  // Returns: the pool of a class, or null. Complexity: O(pools) at levels with caches, which know theirs.
+  [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept {
+    if constexpr (!pool_type::caches) return (*by_class_)[size_class].load();
+    pool_type* found = nullptr;
+    for_each_pool(
+        [&](pool_type& pool) { found = pool.cell_bytes() == base::classes::bytes_of(size_class) ? &pool : found; });
+    return found;
   }
 
   // Pairs with the store in add_pool(): a visible pool is completely constructed.
-  [[nodiscard]] pool_type* pool_at(std::size_t size_class) const noexcept { return pools_[size_class].load(); }
-
   template <class F>
   void for_each_pool(F f) const {
-    for (const detail::publishing_atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.load(); pool != nullptr) f(*pool);
+    for (place* each = places_.load(); each != nullptr; each = each->next) f(each->pool);
   }
 
-  // Several threads may get here at once; only one pool stays.
-  void add_pool(std::size_t size_class, void* memory) noexcept {
-    if (memory == nullptr) return;
+  // Several threads may get here at once; only one pool stays. Returns: it; null, or throws as the upstream, if that
+  // has no memory left.
+  template <failure Failure>
+  [[nodiscard]] pool_type* add_pool(std::size_t size_class) noexcept(Failure == or_null) {
     const block_pool_options options = base_.pool_options_of(size_class);
-    auto upstream = base_.upstream_of(options);
-    const detail::dynamic_geometry geometry(options, 0, upstream.starts_short());
-    auto* const made = ::new (memory) pool_type(geometry, options.retain_slabs, std::move(upstream));
-    bool is_first = false;
+    const detail::dynamic_geometry geometry = base_.template geometry_of<pool_type>(options);
+    const std::size_t bytes = sizeof(place) + geometry.get().short_bytes();
+    void* const memory = ashlar::allocate_from<Failure>(base_.upstream(), bytes, alignof(place));
+    if (memory == nullptr) return nullptr;
+    auto* const made = ::new (memory) place{pool_type(geometry, options.retain_slabs, base_.upstream_of(options)),
+                                            nullptr, static_cast<std::uint32_t>(bytes), 0};
+    pool_type* known = nullptr;
     {
       const check_scope<spin_lock> held(making_lock_);
-      is_first = pool_at(size_class) == nullptr;
-      if (is_first) pools_[size_class].store(made);
+      known = pool_at(size_class);
+      if (known == nullptr) enter(*made, size_class);
     }
-    if (!is_first) end(made);
+    if (known == nullptr) return &made->pool;
+    base_.end(made);
+    return known;
   }
 
-  void end(pool_type* pool) noexcept {
-    pool->~pool_type();
-    base_.upstream().deallocate(pool, sizeof(pool_type), alignof(pool_type));
+  void enter(place& made, [[maybe_unused]] std::size_t size_class) noexcept {
+    made.next = places_.load();
+    places_.store(&made);
+    if constexpr (!pool_type::caches) (*by_class_)[size_class].store(&made.pool);
   }
 
   void end_pools() noexcept {
-    for (detail::publishing_atomic<pool_type*>& each : pools_)
-      if (pool_type* const pool = each.exchange(nullptr); pool != nullptr) end(pool);
+    if constexpr (!pool_type::caches)
+      for (auto& each : *by_class_) each.store(nullptr);
+    for (place* each = places_.exchange(nullptr); each != nullptr;) base_.end(std::exchange(each, each->next));
     base_.release_large(this);
   }
 
-  // Returns: this thread's open cache of a class; null if the thread cannot have one. Expects: the class has its
-  // pool.
-  [[nodiscard]] cache_type* usable_cache(std::size_t size_class) noexcept {
+  // Returns: this thread's open cache of a class; null if the thread cannot have one.
+  [[nodiscard]] cache_type* usable_cache(const part& known, std::size_t size_class) noexcept {
     if constexpr (!pool_type::caches) return nullptr;
+    if (known.cache != nullptr) return known.cache;
     table* const mine = threads_.find_or_attach();
     if (mine == nullptr) return nullptr;
-    entry& place = mine->by_class[size_class];
-    if (place.cache == nullptr) open_cache(place, size_class);
-    return place.cache;
-  }
-
-  void open_cache(entry& place, std::size_t size_class) noexcept {
-    void* const memory = ashlar::try_allocate_from(base_.upstream(), sizeof(cache_type), alignof(cache_type));
-    if (memory == nullptr) return;
-    auto* const made = ::new (memory) cache_type;
-    pool_at(size_class)->open(*made);
-    place = {made, pool_at(size_class)};
+    void* const memory = ashlar::try_allocate_from(base_.upstream(), sizeof(class_cache), alignof(class_cache));
+    if (memory == nullptr) return nullptr;
+    class_cache* const made = mine->of(size_class) = ::new (memory) class_cache(*known.pool);
+    known.pool->open(*made);
+    return made;
   }
 
   [[nodiscard]] static table* begin_thread() noexcept { return tables::try_make(); }
@@ -289,12 +305,11 @@ private:
   }
 
   void close(table& leaving) noexcept {
-    for (entry& each : leaving.by_class) {
-      if (each.cache == nullptr) continue;
-      each.pool->close(*each.cache);
-      each.cache->~cache_type();
-      base_.upstream().deallocate(each.cache, sizeof(cache_type), alignof(cache_type));
-      each = {};
+    for (class_cache*& each : leaving.by_class) {
+      if (each == nullptr) continue;
+      each->pool->close(*each);
+      std::destroy_at(each);
+      base_.upstream().deallocate(std::exchange(each, nullptr), sizeof(class_cache), alignof(class_cache));
     }
   }
 
@@ -329,9 +344,12 @@ private:
     making_lock_.unlock();
   }
 
-  std::array<detail::publishing_atomic<pool_type*>, base::classes::count + 1> pools_ =
-      {};  // by size class; class 0 has none
   base base_;
+  detail::publishing_atomic<place*> places_ = nullptr;
+  // At levels without caches; class 0 has no pool.
+  ASHLAR_NO_UNIQUE_ADDRESS
+  detail::if_checked<std::array<detail::publishing_atomic<pool_type*>, base::classes::count + 1>>
+      by_class_;
   spin_lock making_lock_;  // held while a pool is entered
   threads threads_{*this};
 };

@@ -26,8 +26,10 @@ struct watched : thread_entry {
   watched() {
     number = thread_directory::new_number();
     found = this;
-    is_orphan = [](thread_entry* self) noexcept { return static_cast<watched*>(self)->is_owner_gone; };
-    retire = [](thread_entry* self) noexcept { ++static_cast<watched*>(self)->retired; };
+    static constexpr functions of_watched{
+        [](thread_entry* self) noexcept { return static_cast<watched*>(self)->is_owner_gone; },
+        [](thread_entry* self) noexcept { ++static_cast<watched*>(self)->retired; }};
+    calls = &of_watched;
   }
 };
 

@@ -53,12 +53,12 @@ public:
     return takes_freed ? detail::min(slot_count, MostBytes / cell_bytes) : 0;
   }
 
-  /// Effects: the cells move to `array`, which is used from now on. Expects: it has room for them. Lifetime: it
-  /// outlives its use; it may be the present one.
-  void use(void** array) noexcept {
+  /// Effects: the cells move to `array`, which is used from now on, with a limit of at least `least_limit`. Expects: it
+  /// has room for them. Lifetime: it outlives its use; it may be the present one.
+  void use(void** array, std::size_t least_limit = 0) noexcept {
     if (in_array() != 0) std::memmove(array, first_, in_array() * sizeof(void*));
     top_ = array + in_array();
-    end_ = array + (end_ - first_);
+    end_ = array + detail::max(static_cast<std::size_t>(end_ - first_), least_limit);
     first_ = array;
   }
 

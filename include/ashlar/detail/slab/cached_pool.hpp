@@ -65,6 +65,8 @@ public:
   /// Effects: takes back a cell that `put` refused. Expects: the cache is open.
   ASHLAR_INLINE void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
+    if (batch_ != nullptr && has_few_slots()) cached_.use(batch_->slots.data(), cached_.limit(to.cell_stride()));
+    if (cached_.has_room()) return cached_.put(cell);
     cached_.empty_array([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
   }
@@ -90,8 +92,9 @@ public:
   void shrink(Slabs& to) noexcept {
     flush(to);
     if (batch_ == nullptr) return;
-    batch_->~batcher_type();
-    to.upstream().deallocate(batch_, sizeof(batcher_type), alignof(batcher_type));
+    cached_.clear();
+    batch_->~large_part();
+    to.upstream().deallocate(batch_, sizeof(large_part), alignof(large_part));
     batch_ = nullptr;
   }
 
@@ -119,6 +122,12 @@ private:
   using cached_type = cached_cells<cell_batches::max_bytes>;  // as much as a thread takes at once: there may be many
   static constexpr std::size_t cache_line = 64;
 
+  // Made when the cache is full for the first time.
+  struct large_part : batcher_type {
+    using batcher_type::batcher_type;
+    std::array<void*, cached_type::slot_count> slots;  // of `cached_`
+  };
+
   // Other threads may have written to the cells last: their lines come while the first ones are in use. Smaller cells
   // share lines, which the CPU fetches unasked.
   [[nodiscard]] void* from_stock(const Slabs& from) noexcept {
@@ -126,8 +135,11 @@ private:
     if (from.cell_stride() >= cache_line) fresh.fetch_ahead(from.cell_stride(), 64);
     if constexpr (cached_type::takes_freed)
       if (cached_.array() == nullptr) cached_.use(slots_.data());
-    return cached_.refill(fresh, from.cell_stride(), cached_.limit(from.cell_stride()));
+    const std::size_t most = cached_.limit(from.cell_stride());
+    return cached_.refill(fresh, from.cell_stride(), has_few_slots() ? detail::min(most, slots_.size()) : most);
   }
+
+  [[nodiscard]] bool has_few_slots() const noexcept { return cached_.array() == slots_.data(); }
 
   [[nodiscard]] ASHLAR_INLINE batch_result note(Slabs& to, void* cell) noexcept {
     return batch_->add(to.place_of(cell));
@@ -144,18 +156,18 @@ private:
 
   ASHLAR_INLINE void make_batch(Slabs& to) noexcept {
     if (batch_ != nullptr) return;
-    void* const memory = try_allocate_from(to.upstream(), sizeof(batcher_type), alignof(batcher_type));
+    void* const memory = try_allocate_from(to.upstream(), sizeof(large_part), alignof(large_part));
     if (memory == nullptr) return;
-    batch_ = ::new (memory) batcher_type(to.inbox(), cell_batches::max_bytes / to.cell_bytes());
+    batch_ = ::new (memory) large_part(to.inbox(), cell_batches::max_bytes / to.cell_bytes());
   }
 
   static inline constinit thread_local const char this_thread_ = 0;
 
   cached_type cached_;
-  batcher_type* batch_ = nullptr;
+  large_part* batch_ = nullptr;
   const char* owner_ = nullptr;  // the opening thread, identified by the address of its `this_thread_`
   cell_batches stock_ = {};
-  std::array<void*, cached_type::slot_count> slots_;  // of `cached_`
+  std::array<void*, 6> slots_;  // of `cached_`, until they are full
 };
 
 /// A pool that takes the thread cache as an argument of each call. Its users find the cache of a thread:

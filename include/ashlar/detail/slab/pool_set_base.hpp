@@ -6,6 +6,8 @@
 #include <bit>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -197,7 +199,7 @@ public:
   static constexpr std::size_t least_part_bytes = least_part<Source>;
 
   constexpr class_upstream(Source& source, const block_pool_options& options, std::size_t most_cells) noexcept
-      : source_(&source), most_bytes_(most_bytes(options, most_cells)), starts_short_(most_cells >= 64) {}
+      : source_(&source), most_bytes_(most_bytes(options, most_cells)) {}
 
   [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment) { return source_->allocate(bytes, alignment); }
 
@@ -215,9 +217,6 @@ public:
     source_->prefault(p, bytes);
   }
 
-  /// Returns: whether the first slab of the class may be a short one.
-  [[nodiscard]] constexpr bool starts_short() const noexcept { return !Source::has_parts && starts_short_; }
-
   [[nodiscard]] friend bool operator==(const class_upstream& a, const class_upstream& b) noexcept {
     return a.source_ == b.source_;
   }
@@ -231,7 +230,18 @@ private:
 
   Source* source_;
   std::size_t most_bytes_;
-  bool starts_short_;
+};
+
+/// A pool of a set at the start of a block of the upstream, before its first slab if that is short; else three more
+/// places for pools without one may follow.
+///
+///     | pool, next | first slab                  |      | pool, next | pool, next | unused     | unused     |
+template <class Pool>
+struct alignas(detail::max(alignof(Pool), slab_geometry::short_alignment)) pool_place {
+  Pool pool;
+  pool_place* next;
+  std::uint32_t block_bytes;  ///< 0 for a place behind another one
+  std::uint32_t unused;       ///< places behind this one
 };
 
 /// The base of `pool_set` (`null_lock`) and `shared_pool_set` (`spin_lock`).
@@ -279,8 +289,23 @@ public:
     return options_of_class<Upstream>(size_class, options_);
   }
 
+  /// Returns: the layout of the slabs of a `pool_place<Pool>`.
+  template <class Pool>
+  [[nodiscard]] dynamic_geometry geometry_of(const block_pool_options& options) const noexcept {
+    const bool starts_short = !upstream_type::has_parts && options_.max_growth_count >= 64;
+    return dynamic_geometry(options, 0, starts_short ? sizeof(pool_place<Pool>) : 0);
+  }
+
   [[nodiscard]] class_upstream_type upstream_of(const block_pool_options& options) noexcept {
     return {upstream_, options, options_.max_growth_count};
+  }
+
+  /// Effects: ends a pool, and gives its block back.
+  template <class Pool>
+  void end(pool_place<Pool>* leaving) noexcept {
+    const std::size_t bytes = leaving->block_bytes;
+    std::destroy_at(leaving);
+    if (bytes != 0) upstream().deallocate(leaving, bytes, alignof(pool_place<Pool>));
   }
 
   /// Effects: trims `pool`, and subtracts its retained bytes from `retain_bytes`. Returns: bytes given back.

@@ -288,9 +288,7 @@ public:
 
   /// Returns: bytes of all slabs.
   [[nodiscard]] std::size_t held_bytes() noexcept {
-    std::size_t bytes = 0;
-    with_store([&](const store& held) { bytes = held.held_bytes(geometry()); });
-    return bytes;
+    return count([this](const slab_set&) { return store_.held_bytes(geometry()); });
   }
 
   /// Returns: `f(slab_set)`, called under the lock with the inbox drained.
@@ -469,9 +467,7 @@ private:
   // As `grow`, of the first slab: another thread may have added one meanwhile.
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD bool start_short() noexcept(Failure == or_null) {
-    Upstream& from = upstream();
-    registry_at_fork::enter();
-    void* const memory = allocate_from<Failure>(from, geometry().short_bytes(), geometry().short_alignment);
+    void* const memory = store_.template request_short<Failure>(geometry(), this);
     if (memory == nullptr) return false;
     under_lock([&] {
       store_.add_short(geometry(), this, memory);

@@ -152,6 +152,7 @@ struct slab_shape {
   std::size_t slab_bytes = 0;
   std::size_t header_bytes = 0;
   bool starts_short = false;  ///< whether a pool's first slab is a short one
+  std::size_t room = 0;       ///< bytes from a pool to the room for its short slab, in one block with it; 0: no room
 };
 
 /// The layout of every slab of one pool. A slab is aligned to its own size:
@@ -163,7 +164,8 @@ struct slab_shape {
 /// headers and the equal cells of all slabs would map to the same cache sets (Bonwick, "The Slab Allocator", 1994,
 /// section 4).
 /// The first slab of a pool may be a short one of 1 to 4 KiB, found by its range of addresses, so that a small pool
-/// takes little: at most 64 cells, and behind them room for the addresses of `cached_cells`.
+/// takes little: at most 64 cells, and behind them room for the addresses of `cached_cells`. If the pool lies in a
+/// block with room for it, the two together have that size.
 ///
 ///   short slab
 ///   | header | bitmap | cell 0 | cell 1 | ... | slots |
@@ -189,8 +191,9 @@ public:
     set_words(shape, bitmap_words(shape, cell_stride()));
     if (capacity_behind(0) > words_ * 64) set_words(shape, words_ + 1);
     colour_mask_ = static_cast<std::uint32_t>(colours(shape.slab_bytes / 128 / step_) - 1);
-    for (std::uint16_t bytes = 1024; shape.starts_short && short_cells_ == 0 && bytes <= 4096; bytes *= 2)
-      set_short(shape, bytes);
+    for (std::size_t bytes = 1024; shape.starts_short && short_cells_ == 0 && bytes <= 4096 + 2 * shape.room;
+         bytes *= 2)
+      if (bytes > shape.room) set_short(shape, bytes - shape.room);
   }
 
   [[nodiscard]] constexpr std::size_t cell_bytes() const noexcept { return cell_bytes_; }
@@ -241,6 +244,8 @@ public:
   /// Returns: bytes of a short slab; 0 if a pool has none.
   [[nodiscard]] ASHLAR_INLINE constexpr std::size_t short_bytes() const noexcept { return short_bytes_; }
   [[nodiscard]] constexpr std::uint32_t short_cells() const noexcept { return short_cells_; }
+  /// Returns: the bytes from a pool to the room for its short slab; 0 if that is a block of the upstream.
+  [[nodiscard]] constexpr std::size_t room() const noexcept { return room_; }
   /// Returns: the first cell of a short slab.
   [[nodiscard]] std::byte* short_cells_of(void* header) const noexcept {
     return align_up(static_cast<std::byte*>(header) + short_offset_, cell_alignment_);
@@ -287,18 +292,19 @@ private:
   }
 
   // Makes the layout of a short slab of `bytes` with one word in each bitmap, unless it would have fewer than 4 cells.
-  constexpr void set_short(const slab_shape& shape, std::uint16_t bytes) noexcept {
+  constexpr void set_short(const slab_shape& shape, std::size_t bytes) noexcept {
     constexpr std::size_t slots_of_many = 16;
     constexpr std::size_t gap = 16;  // a short write in front of the first cell leaves the one word of the bitmap alone
     const std::size_t metadata =
         shape.header_bytes + sizeof(std::uint64_t) * cell_bitmaps + detail::max(front_guard, gap);
     const std::size_t offset = most_short_offset(metadata, shape.cell_alignment);
-    if (bytes <= offset + slots_of_many * sizeof(void*) || 2 * std::size_t{bytes} > shape.slab_bytes) return;
+    if (bytes <= offset + slots_of_many * sizeof(void*) || 2 * bytes > shape.slab_bytes) return;
     const std::size_t with_slot = (bytes - offset) / (cell_stride() + sizeof(void*));
     const std::size_t cells = detail::max(detail::min(with_slot, slots_of_many),
                                           (bytes - offset - slots_of_many * sizeof(void*)) / cell_stride());
     if (cells < 4) return;
-    short_bytes_ = bytes;
+    short_bytes_ = static_cast<std::uint16_t>(bytes);
+    room_ = static_cast<std::uint16_t>(shape.room);
     short_offset_ = static_cast<std::uint16_t>(metadata);
     short_cells_ = static_cast<std::uint16_t>(detail::min(cells, std::size_t{64}));
   }
@@ -334,6 +340,7 @@ private:
   std::uint16_t short_bytes_ = 0;
   std::uint16_t short_offset_ = 0;
   std::uint16_t short_cells_ = 0;
+  std::uint16_t room_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS stride stride_;
   reciprocal inverse_;
 };
@@ -536,10 +543,11 @@ static_assert(largest_slab <= std::numeric_limits<decltype(detail::slab::turn)>:
   return detail::max(std::size_t{256} * 1024, std::bit_ceil(8 * cell_bytes));
 }
 
-/// Returns: the layout for the options, with defaults filled in, over an upstream with parts of `part_bytes`.
+/// Returns: the layout for the options, with defaults filled in, over an upstream with parts of `part_bytes`. The first
+/// slab is a short one if there is `room` for it, or if neither a size of slabs is wished nor parts.
 /// Expects: the bounds of each option. Every level checks them, since a wrong layout corrupts memory.
 [[nodiscard]] constexpr detail::slab_geometry
-make_slab_geometry(const block_pool_options& options, std::size_t part_bytes = 0, bool starts_short = false) noexcept {
+make_slab_geometry(const block_pool_options& options, std::size_t part_bytes = 0, std::size_t room = 0) noexcept {
   constexpr std::size_t largest_cell = std::size_t{1} << 27;
   ASHLAR_REQUIRE(options.cell_bytes != 0 && options.cell_bytes <= largest_cell, "cell_bytes is not in 1..2^27");
   const std::size_t alignment =
@@ -551,11 +559,13 @@ make_slab_geometry(const block_pool_options& options, std::size_t part_bytes = 0
       options.slab_bytes != 0 ? options.slab_bytes : default_slab_bytes(cell_bytes, part_bytes);
   ASHLAR_REQUIRE(ashlar::is_power_of_two(slab_bytes) && slab_bytes <= largest_slab, "slab_bytes is not a power of two");
   ASHLAR_REQUIRE(slab_bytes > sizeof(detail::slab) && slab_bytes >= cell_bytes, "slab_bytes has no room for a cell");
+  const bool starts_short = room != 0 || (options.slab_bytes == 0 && part_bytes == 0);
   const detail::slab_geometry geometry({.cell_bytes = cell_bytes,
                                         .cell_alignment = alignment,
                                         .slab_bytes = slab_bytes,
                                         .header_bytes = sizeof(detail::slab),
-                                        .starts_short = is_hosted && starts_short});
+                                        .starts_short = is_hosted && starts_short,
+                                        .room = room});
   ASHLAR_REQUIRE(geometry.least_capacity() != 0, "slab_bytes has no room for a cell");
   return geometry;
 }
@@ -565,8 +575,8 @@ class dynamic_geometry {
 public:
   explicit constexpr dynamic_geometry(const detail::slab_geometry& geometry) noexcept : geometry_(geometry) {}
   explicit constexpr dynamic_geometry(const block_pool_options& options, std::size_t part_bytes = 0,
-                                      bool starts_short = false) noexcept
-      : geometry_(make_slab_geometry(options, part_bytes, starts_short)) {}
+                                      std::size_t room = 0) noexcept
+      : geometry_(make_slab_geometry(options, part_bytes, room)) {}
   [[nodiscard]] ASHLAR_INLINE constexpr const detail::slab_geometry& get() const noexcept { return geometry_; }
 
 private:

@@ -241,16 +241,30 @@ public:
     }
   }
 
-  /// Effects: formats `memory` as the short slab; gives it back if there are slabs meanwhile.
+  /// Returns: memory for the short slab of `owner`, to be passed to `add_short`; null, or throws as the upstream.
+  template <failure Failure>
+  [[nodiscard]] void* request_short(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
+    registry_at_fork::enter();
+    if (geometry.room() != 0) return static_cast<std::byte*>(const_cast<void*>(owner)) + geometry.room();
+    return allocate_from<Failure>(upstream(), geometry.short_bytes(), geometry.short_alignment);
+  }
+
+  /// Effects: formats `memory` as the short slab; gives it back if there are slabs meanwhile: the upstream may use the
+  /// pool.
   void add_short(const slab_geometry& geometry, const void* owner, void* memory) noexcept {
-    if (set_.slabs() != 0) return upstream().deallocate(memory, geometry.short_bytes(), geometry.short_alignment);
-    set_.add_short(format(geometry, owner, memory, geometry.short_cells_of(memory), geometry.short_cells()));
+    if (set_.slabs() == 0)
+      set_.add_short(format(geometry, owner, memory, geometry.short_cells_of(memory), geometry.short_cells()));
+    else if (geometry.room() == 0) upstream().deallocate(memory, geometry.short_bytes(), geometry.short_alignment);
   }
 
   /// Effects: adds a slab. Returns: false, or throws as the upstream, if that has no memory left.
   template <failure Failure>
   [[nodiscard]] ASHLAR_COLD bool grow(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
-    if (set_.slabs() == 0 && geometry.short_bytes() != 0) return start_short<Failure>(geometry, owner);
+    if (set_.slabs() == 0 && geometry.short_bytes() != 0) {
+      void* const memory = request_short<Failure>(geometry, owner);
+      if (memory != nullptr) add_short(geometry, owner, memory);
+      return memory != nullptr;
+    }
     void* const memory = request<Failure>(geometry);
     if (memory != nullptr) add(geometry, owner, memory);
     return memory != nullptr;
@@ -314,8 +328,8 @@ public:
     source_.give_back_raw(geometry.slab_bytes());
     sweep(geometry);
     set_.sort();
-    if (slab* const first = set_.short_slab(); retained == 0 && first != nullptr && first->free == first->capacity)
-      give_back(geometry, first);
+    slab* const first = geometry.room() == 0 && retained == 0 ? set_.short_slab() : nullptr;
+    if (first != nullptr && first->free == first->capacity) give_back(geometry, first);
   }
 
   /// Effects: gives all slabs back with all their cells. First reports writes to dead cells and guards.
@@ -329,17 +343,6 @@ public:
 
 private:
   static constexpr std::size_t least_prefault = 64 * 1024;
-
-  // The first slab of a pool. The upstream may use the pool in the meantime.
-  template <failure Failure>
-  [[nodiscard]] bool start_short(const slab_geometry& geometry, const void* owner) noexcept(Failure == or_null) {
-    const std::size_t bytes = geometry.short_bytes();
-    registry_at_fork::enter();
-    void* const memory = allocate_from<Failure>(upstream(), bytes, geometry.short_alignment);
-    if (memory == nullptr) return false;
-    add_short(geometry, owner, memory);
-    return true;
-  }
 
   [[nodiscard]] static slab* format(const slab_geometry& geometry, const void* owner, void* header, std::byte* cells,
                                     std::uint32_t count) noexcept {
@@ -403,7 +406,8 @@ private:
     const std::size_t bytes = is_short ? geometry.short_bytes() : geometry.slab_bytes();
     leaving.registration.leave();
     mark_readable(start, bytes);
-    upstream().deallocate(start, bytes, is_short ? geometry.short_alignment : bytes);
+    if (!is_short || geometry.room() == 0)
+      upstream().deallocate(start, bytes, is_short ? geometry.short_alignment : bytes);
   }
 
   slab_set set_;

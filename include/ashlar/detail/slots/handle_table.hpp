@@ -161,7 +161,7 @@ private:
     std::uint32_t next_free;
   };
 
-  static constexpr std::size_t first_capacity = 256;  // one page
+  static constexpr std::size_t first_capacity = 32;  // half a kibibyte: a small map takes little
 
   [[nodiscard]] ASHLAR_INLINE bool has_room() const noexcept { return free_ != none || size_ < capacity_; }
 

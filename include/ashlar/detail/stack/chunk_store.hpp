@@ -186,7 +186,6 @@ public:
     step_ = limits_.initial_bytes;
   }
 
-  [[nodiscard]] bool has_spares() const noexcept { return spares_ != nullptr; }
   [[nodiscard]] const chunk* spares() const noexcept { return spares_; }
   [[nodiscard]] std::size_t held() const noexcept { return held_; }                             ///< bytes
   [[nodiscard]] std::size_t usable() const noexcept { return held_ - count_ * sizeof(chunk); }  ///< bytes

@@ -180,8 +180,10 @@ private:
 
     record(std::uint64_t its_number, link* of) noexcept : shared(of) {
       number = its_number;
-      is_orphan = [](thread_entry* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); };
-      retire = [](thread_entry* self) noexcept { static_cast<record*>(self)->end(); };
+      static constexpr thread_entry::functions of_record{
+          [](thread_entry* self) noexcept { return static_cast<record*>(self)->shared->is_orphan(); },
+          [](thread_entry* self) noexcept { static_cast<record*>(self)->end(); }};
+      calls = &of_record;
       if constexpr (has_words) found = this;
       thread_end::hold_library();  // it contains these functions
     }

@@ -20,10 +20,13 @@ struct thread_entry {
   thread_entry* next_of_thread = nullptr;
   std::uint64_t number = 0;  ///< of the owner, see `thread_directory::new_number`
   void* found = nullptr;     ///< the result of `find`; null: only `find_slow` finds the entry
-  /// Returns: whether the owner is destroyed. Takes no lock, since callers may hold locks of other owners.
-  bool (*is_orphan)(thread_entry*) noexcept = nullptr;
-  /// Effects: returns the contents to the owner, if it still exists, and ends the entry.
-  void (*retire)(thread_entry*) noexcept = nullptr;
+  struct functions {
+    /// Returns: whether the owner is destroyed. Takes no lock, since callers may hold locks of other owners.
+    bool (*is_orphan)(thread_entry*) noexcept;
+    /// Effects: returns the contents to the owner, if it still exists, and ends the entry.
+    void (*retire)(thread_entry*) noexcept;
+  };
+  const functions* calls = nullptr;
 };
 
 /// The parts of one thread.
@@ -129,7 +132,7 @@ private:
 
   static void retire_orphans() noexcept {
     for (thread_entry** at = &mine_.first; *at != nullptr;)
-      if ((*at)->is_orphan(*at)) retire(at);
+      if ((*at)->calls->is_orphan(*at)) retire(at);
       else at = &(*at)->next_of_thread;
   }
 
@@ -137,7 +140,7 @@ private:
     thread_entry* const leaving = *at;
     if (place& latest = place_of(leaving->number); latest.number == leaving->number) latest = {};
     *at = leaving->next_of_thread;
-    leaving->retire(leaving);
+    leaving->calls->retire(leaving);
   }
 
   static inline constinit thread_local thread_parts mine_ = {.at_end = {.at_end = retire_all}};
