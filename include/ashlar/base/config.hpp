@@ -277,6 +277,13 @@ inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 #define ASHLAR_MAY_BE_CLOSED ASHLAR_IS_LIBRARY_CODE
 #endif
 
+// Makes a variable of a class before all others of its program or library, so that it is destroyed after them.
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)
+#define ASHLAR_MADE_FIRST __attribute__((init_priority(101)))
+#else
+#define ASHLAR_MADE_FIRST
+#endif
+
 // Places a thread-local variable where one instruction finds it, also in a library. There is little room for such
 // variables in libraries that are loaded late: for a few words of the process alone.
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__ELF__)

@@ -432,17 +432,16 @@ private:
     return sum;
   }
 
-  // A library that is closed leaves no free chunks behind: no code would find them.
-  ASHLAR_OF_THIS_LIBRARY static void expect_close() noexcept {
-    if constexpr (ASHLAR_MAY_BE_CLOSED)
-      if (!expects_close_.exchange(true, memory_order_relaxed)) static_cast<void>(std::atexit(close_library));
+  // A library that is closed leaves no free chunks behind: no code would find them. Made before all other objects of
+  // the library, so that it trims after their destructors.
+  struct trim_at_close {
+    trim_at_close() noexcept { static_cast<void>(std::atexit(trim)); }
+    static void trim() { static_cast<void>(basic_page_store<Pages>::trim()); }
+  };
+  ASHLAR_MADE_FIRST ASHLAR_OF_THIS_LIBRARY static inline const trim_at_close at_close_;
+  static void expect_close() noexcept {
+    if constexpr (ASHLAR_MAY_BE_CLOSED) static_cast<void>(&at_close_);
   }
-  // Again by destructors that run later, and give back.
-  ASHLAR_OF_THIS_LIBRARY static void close_library() {
-    expects_close_.store(false, memory_order_relaxed);
-    static_cast<void>(basic_page_store<Pages>::trim());
-  }
-  ASHLAR_OF_THIS_LIBRARY static inline constinit atomic<bool> expects_close_ = false;
 
   // The lock is free in a moment, unless this thread has it: a signal handler forks above its holder.
   ASHLAR_OF_THIS_LIBRARY static void before_fork(void* self, fork_step step) noexcept {
