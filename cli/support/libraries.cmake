@@ -2,8 +2,7 @@
 # The command finds its shared libraries from its own directory, wherever an installation is moved.
 include(GNUInstallDirs)
 file(RELATIVE_PATH ashlar_library_directory "${CMAKE_INSTALL_FULL_BINDIR}" "${CMAKE_INSTALL_FULL_LIBDIR}")
-set_source_files_properties(support/companion.cpp PROPERTIES
-  COMPILE_DEFINITIONS "ASHLAR_LIBRARY_DIRECTORY=\"${ashlar_library_directory}\"")
+target_compile_definitions(ashlar_cli_verbs PRIVATE "ASHLAR_LIBRARY_DIRECTORY=\"${ashlar_library_directory}\"")
 
 # The reason why nothing can be loaded into a program is read from its ELF headers.
 find_library(ASHLAR_ELF_LIBRARY elf)
