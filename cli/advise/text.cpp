@@ -21,7 +21,7 @@ std::string how_to_measure(const advised_site& s, const advice& a) {
   if (s.trial.found) return "undecided: a larger --budget may decide";
   const nlohmann::json& data = a.measurement.data;
   if (s.has_route && (data.is_null() || !data.contains("whole_plan") || data["whole_plan"].is_null()))
-    return "not measured: measure it by 'ashlar advise " + a.traces.front() + " --measure run'";
+    return "not measured: measure it by 'ashlar advise " + shell_word(a.traces.front()) + " --measure run'";
   if (s.has_route && data.value("groups_budget_seconds", nlohmann::json()).is_number())
     return "not measured: a larger --budget measures it";
   if (s.has_route) return "not measured: nothing is known of its route";
@@ -171,11 +171,12 @@ std::string malloc_remedy(const advice& a) {
   const double run_ns = static_cast<double>(p.allocated.objects) * a.limits.pair_ns / static_cast<double>(p.traces);
   const std::string share =
       a.limits.program_ns > 0 ? fmt::format(", {} of the program", percent(run_ns, a.limits.program_ns)) : "";
+  const std::string trace = shell_word(a.traces.front());
   return fmt::format(
       "another malloc: ESTIMATE: its calls take about {} a run{}, at {:.0f} ns a malloc and free; placement "
       "may add to that or take away. A trace does not decide it: 'ashlar replay {}' names the fastest "
       "for these calls, 'ashlar advise {} --measure run --only mallocs' measures the program under each.",
-      human_time(run_ns), share, a.limits.pair_ns, a.traces.front(), a.traces.front());
+      human_time(run_ns), share, a.limits.pair_ns, trace, trace);
 }
 
 std::string page_remedy(const advice& a) {

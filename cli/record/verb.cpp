@@ -139,6 +139,7 @@ int record_verb(int argc, char** argv) {
   app.add_flag("-q,--quiet", c.quiet, "Print no summary");
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
+  if (c.output.starts_with('-')) c.output.insert(0, "./");  // no option of who reads it
   return record_program(c);
 }
 

@@ -190,14 +190,15 @@ TEST_F(advise, without_symbols_the_way_to_names_is_told) {
   EXPECT_FALSE(said("out", "no symbols"));
 }
 
-TEST_F(advise, the_page_fits_100_columns_and_is_the_same_each_time) {
-  const std::string trace = recorded("wrapper");
+TEST_F(advise, the_page_fits_100_columns_is_the_same_each_time_and_can_be_typed) {
+  const std::string trace = shell_word(file("a;b.trace"));
+  std::filesystem::rename(recorded("wrapper"), file("a;b.trace"));
   ASSERT_EQ(ashlar("advise --measure none " + trace), 0) << text("err");
   const std::string first = text("out");
   ASSERT_EQ(ashlar("advise --measure none " + trace), 0);
   EXPECT_EQ(text("out"), first);
   for (const char* part : {"Without a change of code", "ashlar replay", "--only mallocs", "page policy",
-                           "ESTIMATE: ", "SIMULATED: ", "Change nothing"})
+                           "ESTIMATE: ", "SIMULATED: ", "Change nothing", trace.c_str()})
     EXPECT_TRUE(has(first, part)) << part;
   expect_100_columns();
 }

@@ -122,6 +122,13 @@ TEST_F(record_losses, workers_that_end_in_order_lack_nothing_and_are_counted) {
   }
 }
 
+TEST_F(record_losses, a_trace_of_a_program_with_a_dash_is_no_option) {
+  fs::copy_file(ASHLAR_VICTIM, file("-v"));
+  const std::string there = "cd " + fs::path(file()).parent_path().string() + " && " ASHLAR_COMMAND;
+  EXPECT_EQ(shell(there + " record -- ./-v forms"), 0) << output();
+  EXPECT_TRUE(says("./-v.trace"));
+}
+
 TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
   EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00"));
