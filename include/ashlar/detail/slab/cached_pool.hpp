@@ -65,7 +65,7 @@ public:
   /// Effects: takes back a cell that `put` refused. Expects: the cache is open.
   ASHLAR_INLINE void put_slow(Slabs& to, void* cell) noexcept {
     make_batch(to);
-    if (batch_ != nullptr && has_few_slots()) cached_.use(batch_->slots.data(), cached_.limit(to.cell_stride()));
+    if (batch_ != nullptr && has_few_slots()) cached_.use(batch_->room.data(), cached_.limit(to.cell_stride()));
     if (cached_.has_room()) return cached_.put(cell);
     cached_.empty_array([&](void* cold) { put_cold(to, cold); });
     put_cold(to, cell);
@@ -125,7 +125,7 @@ private:
   // Made when the cache is full for the first time.
   struct large_part : batcher_type {
     using batcher_type::batcher_type;
-    std::array<void*, cached_type::slot_count> slots;  // of `cached_`
+    std::array<void*, cached_type::slot_count> room;  // of `cached_`
   };
 
   // Other threads may have written to the cells last: their lines come while the first ones are in use. Smaller cells
