@@ -16,8 +16,11 @@ struct thread_entry {
   thread_entry* next_of_thread = nullptr;
   std::uint64_t number = 0;
   void* found = nullptr;
-  bool (*is_orphan)(thread_entry*) noexcept = nullptr;
-  void (*retire)(thread_entry*) noexcept = nullptr;
+  struct functions {
+    bool (*is_orphan)(thread_entry*) noexcept;
+    void (*retire)(thread_entry*) noexcept;
+  };
+  const functions* calls = nullptr;
 };
 
 /// The part of one thread: a model has one owner only.
@@ -36,7 +39,7 @@ public:
   }
   [[nodiscard]] static thread_entry* find_unchanged(std::uint64_t) noexcept { return mine().first; }
   [[nodiscard]] static thread_entry* find_slow(std::uint64_t) noexcept {
-    if (mine().first != nullptr && mine().first->is_orphan(mine().first)) retire();
+    if (mine().first != nullptr && mine().first->calls->is_orphan(mine().first)) retire();
     return mine().first;
   }
   [[nodiscard]] static bool accepts() noexcept { return !mine().has_ended; }
@@ -57,7 +60,7 @@ public:
 private:
   static void retire() noexcept {
     thread_entry* const leaving = std::exchange(mine().first, nullptr);
-    leaving->retire(leaving);
+    leaving->calls->retire(leaving);
   }
 
   static inline thread_parts all_[8];
