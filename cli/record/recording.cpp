@@ -155,7 +155,7 @@ std::string loss_of(const record_status::unfinished& p, const std::string& place
 
 namespace trace_io = detail::trace_io;
 
-/// Returns: that of this thread, which other processes do not prolong.
+/// Returns: the time of this thread, which other processes do not prolong.
 std::chrono::nanoseconds processor_time() {
   return std::chrono::nanoseconds(recorder::clock_ns(CLOCK_THREAD_CPUTIME_ID));
 }

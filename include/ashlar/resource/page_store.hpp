@@ -76,7 +76,7 @@ public:
     if (ASHLAR_LIKELY(order <= span_order)) {
       thread_slots& mine = slots_here();
       mark_free(p, std::size_t{1} << order);
-      p = mine.chunks[order - least_order].exchange(p, memory_order_acq_rel);  // pairs with that of take
+      p = mine.chunks[order - least_order].exchange(p, memory_order_acq_rel);  // pairs with the one of take
       if (ASHLAR_LIKELY(p == nullptr && !mine.is_time_to_look())) return;
     }
     give_slow(p, order);

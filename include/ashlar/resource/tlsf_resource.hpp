@@ -60,7 +60,7 @@ public:
   /// In bytes; larger requests fail.
   static constexpr std::size_t most_bytes = space_type::most - 2 * block_type::granule - slack::bytes;
 
-  /// The bytes of a block beside those of its caller, before it is rounded up to a granule.
+  /// The bytes of a block beside its caller's, before it is rounded up to a granule.
   static constexpr std::size_t bytes_beside = block_type::header_bytes + slack::bytes;
 
   /// Returns: the largest gap that an alignment may need in front of a block, in bytes.

@@ -177,7 +177,7 @@ class slab_geometry {
 public:
   static constexpr std::size_t line_bytes = 64;
   static constexpr std::size_t max_colours = 16;
-  static constexpr std::size_t short_alignment = 16;  ///< of a short slab: that of every block of most upstreams
+  static constexpr std::size_t short_alignment = 16;  ///< of a short slab, as of every block of most upstreams
 
   constexpr slab_geometry() = default;
 

@@ -26,7 +26,6 @@ public:
     if (bytes_ >= huge_page) os::pages::advise_huge(values_, bytes_);
   }
   zero_array(zero_array&& other) noexcept { swap(other); }
-  zero_array& operator=(zero_array other) noexcept { return swap(other), *this; }
   ~zero_array() {
     if (values_ != nullptr) os::pages::release(values_, bytes_);
   }
