@@ -18,6 +18,7 @@
 #include <ashlar/os/process_limits.hpp>
 #include <ashlar/os/process_lock.hpp>
 
+#include "tests/support/build.hpp"
 #include "tests/support/child.hpp"
 #include "tests/support/death.hpp"
 #include "tests/support/pid_space.hpp"
@@ -210,7 +211,13 @@ TEST_F(process_lock_test, a_word_left_behind_is_no_second_lock) {
 
 TEST_F(process_lock_test, a_second_lock_by_the_holder_ends_the_process) {
   ASHLAR_EXPECT_DEATH((static_cast<void>(shared_.lock.lock()), static_cast<void>(shared_.lock.lock())),
-                      "ashlar: reentry: a signal handler or a callback used the resource that it interrupted");
+                      "ashlar: reentry: a thread locked again what it holds");
+}
+
+TEST_F(process_lock_test, an_unlock_without_a_lock_is_reported) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "nothing is checked";
+  ASHLAR_EXPECT_DEATH(shared_.lock.unlock(),
+                      "ashlar: precondition: unlocked a process_lock that the thread does not hold");
 }
 
 }  // namespace

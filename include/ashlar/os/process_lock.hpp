@@ -7,6 +7,7 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
+#include <ashlar/base/error.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/fwd.hpp>
@@ -139,9 +140,10 @@ public:
     if constexpr (!numbers_repeat) holder_.store(0, memory_order_relaxed);
     const bool wakes = has_sleepers_.load(memory_order_relaxed) != 0;
     if (ASHLAR_UNLIKELY(wakes)) has_sleepers_.store(0, memory_order_relaxed);
-    static_cast<void>(::pthread_mutex_unlock(&mutex_));
+    const int error = ::pthread_mutex_unlock(&mutex_);
     if constexpr (numbers_repeat) holder_.compare_exchange_strong(self, 0, memory_order_release, memory_order_relaxed);
     if (ASHLAR_UNLIKELY(wakes)) wake();  // reads nothing: the next holder may have unmapped the memory
+    ASHLAR_EXPECTS(error == 0, "unlocked a process_lock that the thread does not hold");
   }
 
 private:
@@ -193,7 +195,7 @@ private:
       last = holder;
       if (!numbers_repeat || holder == 0 || holder == self || may_have_died() || idle > most_idle_turns)
         if (const int error = try_take(holder, self); error != EBUSY) return error;
-      if (sleeps && holder == self) held_locks::end_for_reentry();
+      if (sleeps && holder == self) panic("ashlar: reentry: a thread locked again what it holds");
       sleeps ? sleep() : yield_thread();
     }
   }
@@ -270,6 +272,7 @@ public:
   /// Returns: whether the last holder died while it held the lock, so that the guarded data may be half changed.
   ASHLAR_INLINE bool lock() noexcept { return mutex_.lock(); }
 
+  /// Expects: the calling thread holds the lock.
   ASHLAR_INLINE void unlock() noexcept { mutex_.unlock(); }
 
   /// Returns: the number of the calling process, which processes of another PID namespace may have too. Complexity:
