@@ -101,6 +101,26 @@ template <class... Rest>
   return all;
 }
 
+/// Returns: the function in a C++ library that dlopen loaded later, outside of our search order, or in a module that
+/// has such a library in it. It stays loaded.
+void* find_in_loaded(const char* name) noexcept {
+  void* found = nullptr;
+  static_cast<void>(drop_in::open_module_that([&, ours = object_of(&all_forms)](void* module) noexcept {
+    void* const here = dlsym(module, name);
+    if (here != nullptr && object_of(here) != ours) found = here;
+    return found != nullptr;
+  }));
+  return found;
+}
+
+/// Returns: the next definition. Without a C++ library the process ends: nothing could throw for it.
+template <class Function>
+[[nodiscard]] Function definition(next_symbol<Function>& next) noexcept {
+  const Function found = next.get(find_in_loaded);
+  if (found == nullptr) std::abort();
+  return found;
+}
+
 /// An unknown operator delete may call free, which notes itself; only if it does not is the delete noted.
 template <class Call>
 void call_next_delete(operation op, void* p, const told& known, Call&& call) noexcept {
@@ -116,26 +136,11 @@ void call_next_delete(operation op, void* p, const told& known, Call&& call) noe
           .alignment_code = known.code()});
 }
 
-/// Returns: the function in a C++ library that dlopen loaded later, outside of our search order, or in a module that
-/// has such a library in it.
-void* find_in_loaded(const char* name) noexcept {
-  const inside_recorder inside;
-  void* found = nullptr;
-  static_cast<void>(drop_in::open_module_that([&, ours = object_of(&all_forms)](void* module) noexcept {
-    void* const here = dlsym(module, name);
-    if (here != nullptr && object_of(here) != ours) found = here;
-    return found != nullptr;
-  }));
-  return found;
-}
-
 /// Out of memory, or a foreign definition: the library that defines operator new calls the handler and throws. It may
 /// call malloc, which notes itself; only if it does not is the new noted.
 template <class Function, class... Arguments>
 ASHLAR_COLD void* ask_next(operation op, next_symbol<Function>& next, std::size_t bytes, const Arguments&... rest) {
-  Function function = next.get();
-  if (function == nullptr) function = reinterpret_cast<Function>(find_in_loaded(next.name()));
-  if (function == nullptr) std::abort();  // as in a program without a C++ library to throw for it
+  const Function function = definition(next);
   const place before;
   void* const p = function(bytes, rest...);
   if (before == place{}) note_block(op, p, bytes, told_by(rest...).code());
@@ -169,7 +174,7 @@ template <class Function, class... Rest>
 ASHLAR_INLINE void unmake(operation op, next_symbol<Function>& next, void* p, const Rest&... rest) noexcept {
   if (p == nullptr || in_bootstrap(p)) return;
   const told known = told_by(rest...);
-  if (ASHLAR_UNLIKELY(!is_direct())) return call_next_delete(op, p, known, [&] { next.get()(p, rest...); });
+  if (ASHLAR_UNLIKELY(!is_direct())) return call_next_delete(op, p, known, [&] { definition(next)(p, rest...); });
   note_block(op, p, known.bytes, known.code());
   real.free(p);
 }

@@ -97,14 +97,13 @@ class next_symbol {
 public:
   constexpr explicit next_symbol(const char* name) noexcept : name_(name) {}
 
-  [[nodiscard]] const char* name() const noexcept { return name_; }
-
-  /// Returns: the function, or null if there is none now.
-  [[nodiscard]] Function get() noexcept {
+  /// Returns: the function, or else what `search(name)` finds, which must stay loaded; null if there is none now.
+  [[nodiscard]] Function get(void* (*search)(const char*) noexcept = nullptr) noexcept {
     void* found = found_.load(std::memory_order_acquire);
     if (found == nullptr) {
       const inside_recorder inside;
       found = next_definition(name_);
+      if (found == nullptr && search != nullptr) found = search(name_);
       found_.store(found, std::memory_order_release);
     }
     return reinterpret_cast<Function>(found);

@@ -40,6 +40,14 @@ foreach(row IN ITEMS "new NEW" "basic NEW DELETE" "basic_nothrow NEW DELETE NOTH
   separate_arguments(row)
   ashlar_add_forms(${row})
 endforeach()
+# A program that has the C++ library in it, and opens a module that is linked with another.
+add_executable(libashlar_forms_opener "${here}/scenes.c" $<TARGET_OBJECTS:libashlar_forms_basic>)
+set_target_properties(libashlar_forms_opener PROPERTIES LINKER_LANGUAGE CXX ENABLE_EXPORTS ON)
+target_compile_definitions(libashlar_forms_opener PRIVATE _GNU_SOURCE)
+target_link_options(libashlar_forms_opener PRIVATE -static-libstdc++)
+target_link_libraries(libashlar_forms_opener PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
+list(APPEND forms_in_module -- $<TARGET_FILE:libashlar_forms_opener> module
+  $<TARGET_FILE:libashlar_forms_basic_module>)
 
 # With a library in front.
 set(compare ${python} "${forms}/compare.py")
