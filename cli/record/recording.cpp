@@ -33,10 +33,16 @@ void pass_on(int signal) {
 
 /// Ctrl-C goes to the whole process group: the program decides what it means, the recorder waits. Other requests to end
 /// come to the recorder alone, which passes them on. SIGCHLD must not be ignored, or the exit status of the child is
-/// lost. The program starts with the signals as the recorder found them.
+/// lost. The program starts with the signals as the recorder found them. Until there is a process to pass them on to,
+/// requests wait.
 class signals_for_child {
 public:
   signals_for_child() {
+    sigset_t waiting;
+    sigemptyset(&waiting);
+    sigaddset(&waiting, SIGTERM);
+    sigaddset(&waiting, SIGHUP);
+    sigprocmask(SIG_BLOCK, &waiting, &mask_);
     for (int i = 0; i < count; ++i) {
       struct sigaction action{};
       action.sa_handler = handlers[i];
@@ -49,13 +55,16 @@ public:
 
   void restore() const noexcept {
     for (int i = 0; i < count; ++i) sigaction(signals[i], &before_[i], nullptr);
+    admit();
   }
+  void admit() const noexcept { sigprocmask(SIG_SETMASK, &mask_, nullptr); }
 
 private:
   static constexpr int count = 5;
   static constexpr int signals[count] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
   static inline const sighandler_t handlers[count] = {SIG_IGN, SIG_IGN, pass_on, pass_on, SIG_DFL};
   struct sigaction before_[count];
+  sigset_t mask_;
 };
 
 void set_environment(const record_options& options) {
@@ -184,6 +193,7 @@ child_result run_recorded(const record_options& options, const std::function<std
     become(options, pipe_ends[1]);
   }
   running_child = child;
+  signals.admit();
   close(pipe_ends[1]);
   child_result result{.process = child};
   ssize_t n = 0;

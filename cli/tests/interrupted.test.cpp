@@ -111,6 +111,14 @@ TEST_F(interrupted, verbs_leave_nothing_whichever_signal_ends_them) {
       }
 }
 
+TEST_F(interrupted, a_recorded_program_ends_by_a_request_from_its_first_moment_on) {
+  for (int i = 0; i < 100; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    static_cast<void>(end("record -o " + file("t") + " -- sleep 3", SIGTERM, i * 200us, false, 0ms));
+    ASSERT_LT(std::chrono::steady_clock::now() - start, 3s) << "after " << i * 200 << " us";
+  }
+}
+
 // What a verb has started of the command itself does not go on.
 TEST_F(interrupted, replays_end_with_the_verb) {
   const std::string trace = sample(50000, 2);
