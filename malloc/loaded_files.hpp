@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The files that the memory map of the process names, read without an allocation or a lock of the loader; and the
-// object that glibc finds for an address.
+// The files that the memory map of the process names, and fields of its status, read without an allocation or a lock of
+// the loader; and the object that glibc finds for an address.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -67,6 +68,26 @@ private:
   char buffer_[1024];
   char line_[512];
 };
+
+/// Returns: the fields of /proc/PID/status of these names, "Name:    123 kB", in bytes; 0 where there is none. Takes no
+/// lock and allocates nothing.
+template <std::size_t N>
+[[nodiscard]] std::array<std::uint64_t, N> status_fields(const char* path,
+                                                         const std::string_view (&names)[N]) noexcept {
+  std::array<std::uint64_t, N> found{};
+  file_lines lines(path);
+  for (std::string_view line; lines.next(line);)
+    for (std::size_t i = 0; i < N; ++i) {
+      // `starts_with` needs the C++ library.
+      if (std::string_view(line.data(), detail::min(line.size(), names[i].size())) != names[i]) continue;
+      std::size_t at = detail::min(line.find_first_of("0123456789"), line.size());
+      std::uint64_t kib = 0;
+      for (; at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at)
+        kib = kib * 10 + static_cast<std::uint64_t>(line[at] - '0');
+      if (at < line.size()) found[i] = kib * 1024;  // not of a field that is cut off
+    }
+  return found;
+}
 
 /// A line of the memory map: `begin-end permissions offset device inode path`.
 struct map_line {

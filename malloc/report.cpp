@@ -5,10 +5,8 @@
 #include <climits>
 #include <cstddef>
 #include <cstdio>
-#include <span>
 #include <string_view>
 
-#include <fcntl.h>
 #include <malloc.h>
 
 #include <ashlar/base/atomics.hpp>
@@ -23,6 +21,7 @@
 #include "malloc/export.hpp"
 #include "malloc/heap_blocks.hpp"
 #include "malloc/heap_profile.hpp"
+#include "malloc/loaded_files.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/system.hpp"
 
@@ -35,8 +34,11 @@ ASHLAR_INLINE_FOR_SIZE inline void for_each_class(const heap_statistics& of, F f
     if (of.of_class[size_class].slabs != 0) f(detail::size_classes::bytes_of(size_class), of.of_class[size_class]);
 }
 
-/// Returns: bytes of the process that were resident at once; 0 if the system does not tell.
-[[nodiscard]] std::size_t peak_resident_bytes() noexcept;
+/// Returns: bytes of the process that were resident at once; 0 if the system does not tell. `ru_maxrss` would count
+/// the program before an exec too.
+[[nodiscard]] inline std::size_t peak_resident_bytes() noexcept {
+  return status_fields("/proc/self/status", {"VmHWM:"}).front();
+}
 
 /// Effects: writes the main figures in one line, since a shell may end a hundred processes. Allocates nothing.
 ASHLAR_INLINE_FOR_SIZE inline void write_line(const heap_statistics& of, int process, const char* program,
@@ -104,16 +106,6 @@ ASHLAR_INLINE_FOR_SIZE inline void write_xml(const heap_statistics& of, text_out
 
 namespace {
 
-// The file of the process, whose first lines are short. Its figures are the kernel's, of which `ru_maxrss`
-// counts the program before an exec too.
-[[nodiscard]] std::string_view status_of_process(std::span<char> into) noexcept {
-  const int file = files::open("/proc/self/status", O_RDONLY);
-  if (file < 0) return {};
-  const long bytes = files::read(file, into);
-  files::close(file);
-  return {into.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0};
-}
-
 void write_statistics(const heap_statistics& now, int descriptor, bool with_classes) noexcept {
   text_output out = output_to(descriptor);
   with_classes ? write_text(now, process_id(), out)
@@ -156,17 +148,6 @@ __attribute__((destructor(101))) void write_at_exit() noexcept {
 }
 
 }  // namespace
-
-std::size_t peak_resident_bytes() noexcept {
-  constexpr std::string_view name = "\nVmHWM:";
-  char text[2048];
-  const std::string_view status = status_of_process(text);
-  std::size_t at = status.find(name), kib = 0;
-  if (at == status.npos) return 0;
-  for (at += name.size(); at < status.size() && status[at] != 'k'; ++at)
-    if (status[at] >= '0') kib = kib * 10 + static_cast<std::size_t>(status[at] - '0');
-  return kib * 1024;
-}
 
 // ---- the largest holders of memory, when the option `max` first refuses
 

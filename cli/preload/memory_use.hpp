@@ -3,31 +3,9 @@
 // `ashlar record` while it runs.
 #pragma once
 
-#include <algorithm>
-#include <array>
-
 #include "malloc/loaded_files.hpp"
 
 namespace ashlar::recorder {
-
-/// Returns: the fields of /proc/PID/status of these names, "Name:    123 kB", in bytes; 0 where there is none. Takes no
-/// lock and allocates nothing.
-template <std::size_t N>
-[[nodiscard]] std::array<std::uint64_t, N> status_fields(const char* path,
-                                                         const std::string_view (&names)[N]) noexcept {
-  std::array<std::uint64_t, N> found{};
-  drop_in::file_lines lines(path);
-  for (std::string_view line; lines.next(line);)
-    for (std::size_t i = 0; i < N; ++i) {
-      if (!line.starts_with(names[i])) continue;
-      std::size_t at = std::min(line.find_first_of("0123456789"), line.size());
-      std::uint64_t kib = 0;
-      for (; at < line.size() && line[at] >= '0' && line[at] <= '9'; ++at)
-        kib = kib * 10 + static_cast<std::uint64_t>(line[at] - '0');
-      if (at < line.size()) found[i] = kib * 1024;  // not of a field that is cut off
-    }
-  return found;
-}
 
 /// In bytes; 0 is unknown.
 struct memory_use {
@@ -37,7 +15,7 @@ struct memory_use {
 
 /// Returns: the memory in /proc/PID/status.
 [[nodiscard]] inline memory_use memory_in(const char* status) noexcept {
-  const auto [peak, anonymous] = status_fields(status, {"VmHWM:", "RssAnon:"});
+  const auto [peak, anonymous] = drop_in::status_fields(status, {"VmHWM:", "RssAnon:"});
   return {peak, anonymous};
 }
 

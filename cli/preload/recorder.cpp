@@ -2,6 +2,7 @@
 // The recorder's life: start at the first allocation, a log for each thread, its memory, fork, exec, end.
 #include "cli/preload/recorder.hpp"
 
+#include <algorithm>
 #include <climits>
 
 #include <dlfcn.h>

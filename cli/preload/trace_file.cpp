@@ -3,6 +3,7 @@
 // few of which threads borrow, so that memory does not grow with their number.
 #include "cli/preload/trace_file.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 

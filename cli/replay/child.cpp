@@ -38,7 +38,7 @@ double to_ns(const timeval& t) noexcept {
 
 /// Returns: the figure on the line of /proc/self/status that starts with `key`, in bytes.
 std::uint64_t status_bytes(std::string_view key) noexcept {
-  return recorder::status_fields("/proc/self/status", {key}).front();
+  return drop_in::status_fields("/proc/self/status", {key}).front();
 }
 
 /// The use of the calling thread so far, or between two readings.
