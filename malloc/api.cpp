@@ -24,6 +24,7 @@
 #include "malloc/blocks.hpp"
 #include "malloc/call_stack.hpp"
 #include "malloc/export.hpp"
+#include "malloc/mallocx_flags.hpp"
 #include "malloc/option_words.hpp"
 #include "malloc/settings.hpp"
 #include "malloc/system.hpp"
@@ -31,13 +32,6 @@
 namespace ashlar::drop_in {
 
 namespace {
-
-// Bits 0 to 5 are the logarithm of the alignment, bit 6 asks for zeros. The rest names caches and arenas, which are
-// hints.
-[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
-  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), granule);
-}
-[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
 
 // ---- the handler of misuse of a program in C, and the end after it
 

@@ -5,6 +5,7 @@
 
 #include "cli/preload/recorder.hpp"
 #include "malloc/export.hpp"
+#include "malloc/mallocx_flags.hpp"
 
 namespace ashlar::recorder {
 
@@ -51,19 +52,11 @@ constinit next_symbol<void* (*)(void*, std::size_t, int)> next_rallocx("rallocx"
 constinit next_symbol<std::size_t (*)(void*, std::size_t, std::size_t, int)> next_xallocx("xallocx");
 constinit next_symbol<std::size_t (*)(std::size_t, int)> next_nallocx("nallocx");
 
-constexpr std::size_t least_alignment = 16;  // of malloc
-
-/// Returns: the alignment, of which bits 0 to 5 are the logarithm.
-[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
-  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), least_alignment);
-}
-[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
-
 /// As mallocx, for a program without it.
 [[nodiscard]] void* make(std::size_t bytes, int flags) noexcept {
-  const std::size_t alignment = alignment_of(flags);
-  void* const p = alignment == least_alignment ? real.malloc(bytes) : real.memalign(alignment, bytes);
-  return p != nullptr && wants_zeros(flags) ? std::memset(p, 0, bytes) : p;
+  const std::size_t alignment = drop_in::alignment_of(flags);
+  void* const p = alignment == drop_in::least_alignment ? real.malloc(bytes) : real.memalign(alignment, bytes);
+  return p != nullptr && drop_in::wants_zeros(flags) ? std::memset(p, 0, bytes) : p;
 }
 
 /// As rallocx, for a program without it.
@@ -77,8 +70,8 @@ constexpr std::size_t least_alignment = 16;  // of malloc
 }
 
 void* note_made(operation op, void* p, std::size_t bytes, int flags) noexcept {
-  const std::size_t alignment = alignment_of(flags);
-  if (alignment == least_alignment) note_block(op, p, bytes);
+  const std::size_t alignment = drop_in::alignment_of(flags);
+  if (alignment == drop_in::least_alignment) note_block(op, p, bytes);
   else note_block(operation::aligned_alloc_, p, bytes, detail::trace_io::alignment_code_of(alignment));
   return p;
 }

@@ -15,6 +15,7 @@
 #include <ashlar/os/system_calls.hpp>
 
 #include "malloc/export.hpp"
+#include "malloc/mallocx_flags.hpp"
 #include "malloc/route/group.hpp"
 #include "malloc/route/sites.hpp"
 #include "malloc/route/threads.hpp"
@@ -158,15 +159,11 @@ allocate_at_site(std::size_t bytes,
   return moved;
 }
 
-[[nodiscard]] constexpr std::size_t alignment_of(int flags) noexcept {
-  return detail::max(std::size_t{1} << (static_cast<unsigned>(flags) & 0x3Fu), granule);
-}
-[[nodiscard]] constexpr bool wants_zeros(int flags) noexcept { return (static_cast<unsigned>(flags) & 0x40u) != 0; }
-
 }  // namespace
 
 }  // namespace ashlar::route
 
+namespace drop_in = ashlar::drop_in;
 namespace route = ashlar::route;
 
 extern "C" {
@@ -240,8 +237,8 @@ void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept
 ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
   if (!route::range.has(p)) return ashlar_unrouted_rallocx(p, bytes, flags);
   const std::size_t had = route::usable_size(p);
-  void* const moved = route::resize_aligned(p, bytes, route::alignment_of(flags));
-  if (moved != nullptr && route::wants_zeros(flags) && bytes > had)
+  void* const moved = route::resize_aligned(p, bytes, drop_in::alignment_of(flags));
+  if (moved != nullptr && drop_in::wants_zeros(flags) && bytes > had)
     std::memset(static_cast<std::byte*>(moved) + had, 0, ::malloc_usable_size(moved) - had);
   return moved;
 }
@@ -252,7 +249,7 @@ ASHLAR_EXPORT std::size_t xallocx(void* p, std::size_t bytes, std::size_t extra,
   const std::size_t had = route::usable_size(p);
   if (bytes > had) static_cast<void>(route::try_expand(p, bytes));
   const std::size_t has = route::usable_size(p);
-  if (route::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
+  if (drop_in::wants_zeros(flags) && has > had) std::memset(static_cast<std::byte*>(p) + had, 0, has - had);
   return has;
 }
 
