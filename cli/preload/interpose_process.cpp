@@ -24,7 +24,8 @@ std::size_t count_arguments(va_list from) noexcept {
   return n;
 }
 
-void collect(char** to, char* first, std::size_t n, va_list from) noexcept {
+/// By reference: the environment of execle stands behind the arguments.
+void collect(char** to, char* first, std::size_t n, va_list& from) noexcept {
   to[0] = first;
   for (std::size_t i = 1; i <= n; ++i) to[i] = va_arg(from, char*);
 }
@@ -91,6 +92,8 @@ ASHLAR_EXEC(execv, (const char* path, char* const* arguments), path, arguments)
 ASHLAR_EXEC(execvp, (const char* file, char* const* arguments), file, arguments)
 ASHLAR_EXEC(execvpe, (const char* file, char* const* arguments, char* const* environment), file, arguments, environment)
 ASHLAR_EXEC(fexecve, (int fd, char* const* arguments, char* const* environment), fd, arguments, environment)
+ASHLAR_EXEC(execveat, (int fd, const char* path, char* const* arguments, char* const* environment, int flags), fd, path,
+            arguments, environment, flags)
 
 ASHLAR_EXEC_LIST(execl, execv)
 ASHLAR_EXEC_LIST(execlp, execvp)

@@ -113,7 +113,7 @@ TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
 }
 
 TEST_F(record_losses, workers_that_end_in_order_lack_nothing_and_are_counted) {
-  for (const std::string way : {"exit", "exec"}) {
+  for (const std::string way : {"exit", "exec", "execveat"}) {
     EXPECT_EQ(record_victim("workers " + way), 0) << output();
     EXPECT_FALSE(says("incomplete"));
     const std::string events =
