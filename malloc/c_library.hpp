@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // What differs between C libraries. A library that was built with glibc also runs over musl, whose loader takes itself
-// for libc.so.6: of the names that musl 1.2.2 lacks, each one is
-// bound weakly.
+// for libc.so.6: of the names that musl 1.2.2 lacks, each one is bound weakly.
 #pragma once
 
 #include <dlfcn.h>

@@ -2,8 +2,7 @@
 // malloc and its family in front of libashlar's: calls of the plan's sites are served by their groups, all others go
 // on to libashlar. What an unrouted call costs more than there, on x86-64: malloc and operator new six instructions
 // (the low bits of the return address, a byte of the filter, two branches), free six (a difference, a comparison, two
-// branches); of a wrapper
-// in front of chains that do not go on to its caller, some thirty.
+// branches); of a wrapper in front of chains that do not go on to its caller, some thirty.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

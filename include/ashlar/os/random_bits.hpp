@@ -102,8 +102,8 @@ namespace ashlar::ASHLAR_ABI::detail {
 
 #if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
 
-/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the
-/// time. Constant-initialised. Thread safety: any thread; async-signal-safe.
+/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the time.
+/// Constant-initialised. Thread safety: any thread; async-signal-safe.
 class kernel_clock {
 public:
   /// Effects: finds the function, so that no later call asks for it.

@@ -32,8 +32,7 @@ namespace ashlar::ASHLAR_ABI::detail {
 ///
 /// Invariant: no window below `first_free` is free. Thread safety: any thread; one lock for places, which is a leaf:
 /// its holder is in a call of an extent map, and a fork waits for those. The first extent is mapped under it, others
-/// are not. Complexity: O(1) for owners, O(windows in use) for
-/// places.
+/// are not. Complexity: O(1) for owners, O(windows in use) for places.
 template <class Pages, class Calls>
 class address_range {
 public:
