@@ -104,10 +104,12 @@ std::string unchanged_text(std::span<const advised_site> sites, const advice& a,
   const auto measured = static_cast<std::size_t>(
       std::ranges::count_if(sites, [](const advised_site& s) { return standing_of(s) == standing::no_gain; }));
   const auto rest = sites.subspan(measured);
-  const std::string number = (sites.size() == a.sites.size() ? "" : "the other ") + in_words(sites.size());
-  std::string text = a.own ? fmt::format("\nNo remedy at {} of them, as far as a small part tells; ", number)
-                           : fmt::format("\nChange nothing at {} of them; ", number);
-  text += measured == 0 ? "the busiest:\n" : "first those whose remedy was measured:\n";
+  const bool is_one = sites.size() == 1, are_all = sites.size() == a.sites.size();
+  const std::string which = is_one ? are_all ? "the only one" : "the other one"
+                                   : (are_all ? "" : "the other ") + in_words(sites.size()) + " of them";
+  std::string text =
+      a.own ? fmt::format("\nNo remedy at {}, as far as a small part tells", which) : "\nChange nothing at " + which;
+  text += is_one ? ":\n" : measured == 0 ? "; the busiest:\n" : "; first those whose remedy was measured:\n";
   for (const advised_site& s : sites.first(std::min(measured, top))) text += unchanged_site_text(s, a, tree);
   for (const advised_site& s : rest.first(std::min(rest.size(), unchanged_shown)))
     text += unchanged_site_text(s, a, tree);

@@ -453,6 +453,11 @@ TEST_F(advise_order, a_measured_loss_is_no_proposal) {
   EXPECT_NE(page.find(" of them; first those whose remedy was measured:\n     ", unchanged), page.npos) << page;
   EXPECT_NE(page.find("Change nothing: its route gave", unchanged), page.npos) << page;
   EXPECT_TRUE(ends(proposals_text(made_, ""), "; no gain was measured at 1 more"));
+  const auto is_loss = [](const advised_site& s) { return standing_of(s) == no_gain; };
+  made_.sites.erase(std::ranges::find_if(made_.sites, is_loss) + 1, made_.sites.end());
+  EXPECT_TRUE(has(advice_text(made_, tree_, 8), "\nChange nothing at the other one:\n"));
+  made_.sites.erase(made_.sites.begin(), made_.sites.end() - 1);
+  EXPECT_TRUE(has(advice_text(made_, tree_, 8), "\nChange nothing at the only one:\n"));
 }
 
 }  // namespace
