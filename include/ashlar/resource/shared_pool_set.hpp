@@ -36,7 +36,7 @@ namespace ashlar::ASHLAR_ABI {
 ///   thread --> its table: size class -> cache, pool --> [ cached_pool of the class ] --> upstream
 ///
 /// One thread-local read finds a thread's table, regardless of the number of classes. A cache is made at the thread's
-/// first request of its class, of 0.4 KiB of the upstream, and 8 KiB beyond six cells. It holds at most about 192
+/// first request of its class, of 0.4 KiB of the upstream, and 17 KiB beyond six cells. It holds at most about 192
 /// KiB of free cells until the thread ends or calls `flush`. Level `checked` caches no cells. Thread safety: any
 /// thread; the destructor and `release` expect that no other thread uses the set, and that all uses have happened
 /// before.
