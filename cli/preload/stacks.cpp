@@ -242,15 +242,6 @@ void write(payload_buffer& from) noexcept {
   if (&from != &whole) from.clear();
 }
 
-std::string_view hexadecimal(std::span<const unsigned char> bytes, char* to) noexcept {
-  char* end = to;
-  for (const unsigned char b : bytes) {
-    *end++ = "0123456789abcdef"[b >> 4];
-    *end++ = "0123456789abcdef"[b & 15];
-  }
-  return {to, static_cast<std::size_t>(end - to)};
-}
-
 std::string_view path_of(const dl_phdr_info& info) noexcept {
   if (info.dlpi_name != nullptr && *info.dlpi_name != '\0') return info.dlpi_name;
   const ssize_t n = readlink("/proc/self/exe", own_path, sizeof own_path);
@@ -261,7 +252,7 @@ detail::trace_io::module_view describe(const dl_phdr_info& info, char* id_text) 
   detail::trace_io::module_view m{
       .begin = ~std::uint64_t{0}, .end = 0, .bias = info.dlpi_addr, .path = path_of(info), .build_id = {}};
   const std::span id = route::build_id_of(info);
-  m.build_id = hexadecimal(id.first(std::min(id.size(), max_id_bytes)), id_text);
+  m.build_id = {id_text, route::put_hexadecimal(id.first(std::min(id.size(), max_id_bytes)), id_text)};
   for (const auto& part : std::span(info.dlpi_phdr, info.dlpi_phnum)) {
     const std::uint64_t at = info.dlpi_addr + part.p_vaddr;
     if (part.p_type == PT_LOAD) m.begin = std::min(m.begin, at), m.end = std::max(m.end, at + part.p_memsz);

@@ -12,6 +12,8 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include "malloc/route/build_ids.hpp"
+
 namespace ashlar::cli {
 
 /// Open as long as it lives. A file that cannot be read, or is of another format, has no headers.
@@ -56,12 +58,9 @@ private:
   const elf_file file(path);
   const void* bytes = nullptr;
   const ssize_t size = file.is_elf() ? ::dwelf_elf_gnu_build_id(file.get(), &bytes) : 0;
-  std::string text;
-  for (const unsigned char byte :
-       std::span(static_cast<const unsigned char*>(bytes), static_cast<std::size_t>(size > 0 ? size : 0))) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
+  const std::span id(static_cast<const unsigned char*>(bytes), static_cast<std::size_t>(size > 0 ? size : 0));
+  std::string text(2 * id.size(), '\0');
+  route::put_hexadecimal(id, text.data());
   return text;
 }
 

@@ -11,12 +11,21 @@
 
 namespace ashlar::route {
 
+/// Effects: writes the bytes in lower-case hexadecimal. Returns: their end. Expects: room for two characters each.
+inline char* put_hexadecimal(std::span<const unsigned char> bytes, char* to) noexcept {
+  for (const unsigned char byte : bytes)
+    for (const int digit : {byte >> 4, byte & 15}) *to++ = "0123456789abcdef"[digit];
+  return to;
+}
+
 /// Returns: whether the text is the bytes in lower-case hexadecimal.
 [[nodiscard]] inline bool is_hexadecimal_of(std::span<const unsigned char> bytes, std::string_view text) noexcept {
   if (text.size() != 2 * bytes.size()) return false;
-  for (std::size_t i = 0; i != bytes.size(); ++i)
-    if (text[2 * i] != "0123456789abcdef"[bytes[i] >> 4] || text[2 * i + 1] != "0123456789abcdef"[bytes[i] & 15])
-      return false;
+  char digits[2];
+  for (std::size_t i = 0; i != bytes.size(); ++i) {
+    put_hexadecimal(bytes.subspan(i, 1), digits);
+    if (std::memcmp(text.data() + 2 * i, digits, sizeof digits) != 0) return false;
+  }
   return true;
 }
 

@@ -41,12 +41,11 @@ public:
 
 private:
   static int note_program(dl_phdr_info* info, std::size_t, void* plan) {
-    constexpr const char* digits = "0123456789abcdef";
+    char digits[128];
     auto& to = *static_cast<own_plan*>(plan);
     to.bias_ = info->dlpi_addr;
     to.text_ += "\nm ";
-    for (const unsigned char byte : ashlar::route::build_id_of(*info))
-      to.text_ += {digits[byte >> 4], digits[byte & 15]};
+    to.text_.append(digits, ashlar::route::put_hexadecimal(ashlar::route::build_id_of(*info), digits));
     return 1;  // the first module is the program
   }
 
