@@ -18,16 +18,16 @@ using nlohmann::json;
 /// The program as it is runs twice.
 constexpr repeated_side the_program = {"The program", "round", "--rounds"};
 
-std::string memory_text(const remedy_effect& e) {
+std::vector<named_comparison> of_memory(const remedy_effect& e) {
   std::vector<named_comparison> all;
   for (const run_measure m : {run_measure::peak, run_measure::after})
-    if (m != e.decides) all.push_back({facts_of(m).name, &e.measures[m]});
-  return beside_text(all);
+    if (m != e.decides) all.push_back(named(m, e.measures));
+  return all;
 }
 
 std::string remedy_effect_text(const remedy_effect& e) {
   if (!e.failure.empty()) return "not measured: " + e.failure;
-  return verdict_text(e.deciding()) + (e.deciding().effect.could_tell() ? memory_text(e) : "");
+  return verdict_text(e.deciding()) + (e.deciding().effect.could_tell() ? beside_text(of_memory(e)) : "");
 }
 
 /// Returns: the plan, with its page policy if that wins, against the best remedy without code.
@@ -42,8 +42,9 @@ std::string over_best(const remedy_measurement& m) {
 
 std::string effect_sentence(const remedy_measurement& m, std::size_t remedy) {
   const remedy_effect& e = m.remedies[remedy];
-  return fmt::format("{}: {} {}{}.", capital(e.remedy.name), change_text(e.deciding().effect), facts_of(m.decides).name,
-                     memory_text(e));
+  std::vector<named_comparison> all = of_memory(e);
+  all.insert(all.begin(), named(m.decides, e.measures));
+  return fmt::format("{}: {}.", capital(e.remedy.name), plain_text(all));
 }
 
 /// Returns: a remedy of less time than the winner, and why it is not the one to use.
@@ -120,15 +121,28 @@ std::string group_list(const remedy_measurement& m, double threshold) {
     const group_effect& group = m.groups[n];
     const finding verdict = verdict_of(group.log_ratio, threshold);
     if (verdict == finding::gain || ++leaving <= leaving_shown)
-      text += row(group.name, verdict_text(verdict, group.log_ratio, group.detectable) +
-                                  (group.sites.empty() ? "" : "; sites: " + group.sites));
+      text += row(group.name,
+                  verdict_text(verdict, group.log_ratio) + (group.sites.empty() ? "" : "; sites: " + group.sites));
   }
   if (leaving > leaving_shown) text += fmt::format("  and {} more without a gain\n", leaving - leaving_shown);
   return text;
 }
 
-std::string notes(const remedy_measurement& m) {
+/// Returns: what would have been seen in each row that is undecided; empty if none is.
+std::string open_note(const remedy_measurement& m, double threshold) {
+  double detectable = 0;
+  for (const remedy_effect& e : m.remedies)
+    if (e.failure.empty() && e.deciding().effect.could_tell() && e.deciding().found == finding::undecided)
+      detectable = std::max(detectable, e.deciding().effect.detectable());
+  for (const group_effect& group : m.groups)
+    if (verdict_of(group.log_ratio, threshold) == finding::undecided)
+      detectable = std::max(detectable, group.detectable);
+  return detectable == 0 ? "" : "Where it is undecided, " + seen_text(detectable) + ".";
+}
+
+std::string notes(const remedy_measurement& m, double threshold) {
   std::vector<std::string> all = m.notes;
+  if (std::string open = open_note(m, threshold); !open.empty()) all.push_back(std::move(open));
   for (std::string& note : program_notes(m.first, m.first.cpu_ms)) all.push_back(std::move(note));
   if (m.decision != remedy_decision::unfit && m.itself.pairs > 1) all.push_back(itself_note(m.itself, the_program));
   return bullets(all);
@@ -203,7 +217,7 @@ std::string remedy_text(const remedy_measurement& m, const remedy_request& reque
   text += paragraph(over_memory(m, request)) + paragraph(over_best(m)) + "\n" + paragraph(method(m, request));
   for (const remedy_effect& e : m.remedies) text += row(e.remedy.name, remedy_effect_text(e));
   text += group_list(m, request.threshold);
-  return text + notes(m);
+  return text + notes(m, request.threshold);
 }
 
 int exit_status_of(remedy_decision decision) noexcept {

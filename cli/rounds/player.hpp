@@ -60,18 +60,19 @@ static_assert(run_measures.size() == detail::enum_count<run_measure>);
 
 struct run_measure_facts {
   const char* name;
-  const char* key;  ///< In JSON, with the unit.
-  double floor;     ///< Of its scale.
+  const char* plain;  ///< For everyone.
+  const char* key;    ///< In JSON, with the unit.
+  double floor;       ///< Of its scale.
 };
 [[nodiscard]] constexpr run_measure_facts facts_of(run_measure m) noexcept {
   constexpr detail::enum_table<run_measure, run_measure_facts> facts = {
-      run_measure_facts{"processor time", "cpu_ms", 0.01},
-      run_measure_facts{"  user", "user_ms", 1},
-      run_measure_facts{"  system", "system_ms", 1},
-      run_measure_facts{"wall time", "wall_ms", 0.01},
-      run_measure_facts{"peak RSS", "peak_rss_bytes", 4096},
-      run_measure_facts{"RSS after peak", "rss_after_peak_bytes", 4096},
-      run_measure_facts{"page faults", "page_faults", 1}};
+      run_measure_facts{"processor time", "processor time", "cpu_ms", 0.01},
+      run_measure_facts{"  user", "user time", "user_ms", 1},
+      run_measure_facts{"  system", "system time", "system_ms", 1},
+      run_measure_facts{"wall time", "wall time", "wall_ms", 0.01},
+      run_measure_facts{"peak RSS", "memory", "peak_rss_bytes", 4096},
+      run_measure_facts{"RSS after peak", "memory after the peak", "rss_after_peak_bytes", 4096},
+      run_measure_facts{"page faults", "page faults", "page_faults", 1}};
   return facts[m];
 }
 [[nodiscard]] constexpr measure_scale scale_of(run_measure m, double threshold) noexcept {

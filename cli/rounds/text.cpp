@@ -18,12 +18,25 @@ std::string points(double log_ratio) {
   return std::abs(shown) < 99.95 ? fmt::format("{:+.1f}", shown) : fmt::format("{:+.0f}", percent);
 }
 
-std::string all_that_are(finding wanted, const std::vector<named_comparison>& all) {
+std::string in_brackets(const named_comparison& c) { return change_text(c.found->effect) + " " + c.name; }
+
+std::string in_plain_words(const named_comparison& c) {
+  const double percent = 100 * std::expm1(c.found->effect.log_ratio.mean), change = std::abs(percent);
+  return fmt::format("{:.{}f} % {} {}", change, change < 9.95 ? 1 : 0, percent < 0 ? "less" : "more", c.plain);
+}
+
+using comparison_words = std::string (*)(const named_comparison&);
+
+std::string all_that_are(finding wanted, const std::vector<named_comparison>& all, comparison_words words) {
   std::string text;
   for (const named_comparison& each : all)
-    if (each.found->found == wanted)
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", change_text(each.found->effect), each.name);
+    if (each.found->found == wanted) text += (text.empty() ? "" : ", ") + words(each);
   return text;
+}
+
+std::string gains_and_losses(const std::vector<named_comparison>& all, comparison_words words) {
+  const std::string gains = all_that_are(finding::gain, all, words), losses = all_that_are(finding::loss, all, words);
+  return gains.empty() || losses.empty() ? gains + losses : gains + "; but " + losses;
 }
 
 }  // namespace
@@ -53,30 +66,32 @@ std::string seen_text(double detectable) {
   return fmt::format("anything above {} would have been seen", share_text(detectable));
 }
 
-std::string verdict_text(finding verdict, const mean_interval& log_ratio, double detectable) {
-  return fmt::format("{}: {}{}", verdict_word(verdict), change_text(log_ratio),
-                     verdict == finding::undecided ? "; " + seen_text(detectable) : "");
+std::string verdict_text(finding verdict, const mean_interval& log_ratio) {
+  return fmt::format("{}: {}", verdict_word(verdict), change_text(log_ratio));
 }
 
 std::string verdict_text(const comparison& c) {
   if (c.effect.pairs < 2) return "not measured: too few rounds";
-  if (c.effect.could_tell()) return verdict_text(c.found, c.effect.log_ratio, c.effect.detectable());
+  if (c.effect.could_tell()) return verdict_text(c.found, c.effect.log_ratio);
   return fmt::format("undecided: {} on average of {}, too few for an interval", change_text(c.effect.log_ratio.mean),
                      counted(c.effect.pairs, "round"));
 }
 
 std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided) {
-  const std::string losses = all_that_are(finding::loss, all), open = all_that_are(finding::undecided, all);
-  std::string text = all_that_are(finding::gain, all);
-  if (!losses.empty()) text += (text.empty() ? "" : "; but ") + losses;
+  const std::string open = all_that_are(finding::undecided, all, in_brackets);
+  std::string text = gains_and_losses(all, in_brackets);
   if (tells_undecided && !open.empty()) text += (text.empty() ? "undecided: " : "; undecided: ") + open;
   return text;
+}
+
+std::string plain_text(const std::vector<named_comparison>& all) {
+  return fmt::format("{} ({})", gains_and_losses(all, in_plain_words), gains_and_losses(all, in_brackets));
 }
 
 std::string beside_text(const std::vector<named_comparison>& all) {
   const std::string text = findings_text(all, false);
   if (text.empty()) return "";
-  return (all_that_are(finding::gain, all).empty() ? "; but " : "; ") + text;
+  return (all_that_are(finding::gain, all, in_brackets).empty() ? "; but " : "; ") + text;
 }
 
 std::string wanted_text(std::size_t wanted, const char* unit, const std::string& option) {

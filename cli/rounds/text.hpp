@@ -26,8 +26,8 @@ namespace ashlar::cli {
 /// Returns: "anything above 1.2 % would have been seen".
 [[nodiscard]] std::string seen_text(double detectable);
 
-/// Returns: "gain: -14.6 % [-17.4, -11.4]"; an undecided one has what would have been seen behind it.
-[[nodiscard]] std::string verdict_text(finding verdict, const mean_interval& log_ratio, double detectable);
+/// Returns: "gain: -14.6 % [-17.4, -11.4]".
+[[nodiscard]] std::string verdict_text(finding verdict, const mean_interval& log_ratio);
 /// Returns: the same of rounds, or that they are too few.
 [[nodiscard]] std::string verdict_text(const comparison& c);
 
@@ -35,10 +35,18 @@ namespace ashlar::cli {
 struct named_comparison {
   std::string name;
   const comparison* found;
+  const char* plain = "";
 };
+[[nodiscard]] inline named_comparison named(run_measure m, const measure_comparisons& all) {
+  return {facts_of(m).name, &all[m], facts_of(m).plain};
+}
 /// Returns: gains, then losses, then what is undecided if that is asked for: "-9.2 % [-9.9, -8.5] time; but +58.0 %
 /// [+57.1, +58.9] peak RSS; undecided: ..."; empty without any.
 [[nodiscard]] std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided);
+/// Returns: gains and losses for everyone, then their intervals: "9.2 % less processor time; but 58 % more memory (-9.2
+/// %
+/// [-9.9, -8.5] processor time; but +58.0 % [+57.1, +58.9] peak RSS)".
+[[nodiscard]] std::string plain_text(const std::vector<named_comparison>& all);
 /// Returns: gains and losses behind another finding: "; but +58.0 % [+57.1, +58.9] peak RSS"; empty without any.
 [[nodiscard]] std::string beside_text(const std::vector<named_comparison>& all);
 

@@ -189,7 +189,7 @@ nlohmann::json group_json(const group_effect& part, bool stays, double threshold
           {"detectable", part.detectable},
           {"stays", stays},
           {"verdict", verdict_word(verdict)},
-          {"text", verdict_text(verdict, e, part.detectable)}};
+          {"text", verdict_text(verdict, e)}};
 }
 
 route_plan reduced(route_plan routes, const attribution& found, double threshold) {

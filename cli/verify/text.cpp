@@ -22,11 +22,21 @@ std::string main_text(const verification& v, const experiment_plan& plan) {
   return change_text(v.measures[plan.decides].effect) + " " + facts_of(plan.decides).name;
 }
 
-std::string costs(const verification& v, const experiment_plan& plan) {
+/// Returns: what else is lost, and a gain of memory.
+std::vector<named_comparison> beside(const verification& v, const experiment_plan& plan) {
   std::vector<named_comparison> all;
-  for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after})
-    if (m != plan.decides && v.measures[m].found == finding::loss) all.push_back({facts_of(m).name, &v.measures[m]});
-  return beside_text(all);
+  for (const run_measure m : {run_measure::cpu, run_measure::wall, run_measure::peak, run_measure::after}) {
+    const finding found = v.measures[m].found;
+    if (m != plan.decides && (found == finding::loss || (found == finding::gain && m == run_measure::peak)))
+      all.push_back(named(m, v.measures));
+  }
+  return all;
+}
+
+std::string gain_text(const verification& v, const experiment_plan& plan) {
+  std::vector<named_comparison> all = beside(v, plan);
+  all.insert(all.begin(), named(plan.decides, v.measures));
+  return plain_text(all);
 }
 
 std::string loss_of_spans(const verification& v, const experiment_plan& plan) {
@@ -131,11 +141,13 @@ json side_json(const program_side& side) {
 std::string verdict_sentence(const verification& v, const experiment_plan& plan) {
   const std::string main = main_text(v, plan);
   switch (v.decision) {
-    case verdict::gain: return "Gain: " + main + costs(v, plan) + ".";
+    case verdict::gain: return "Gain: " + gain_text(v, plan) + ".";
     case verdict::loss:
-      return v.measures[plan.decides].found == finding::loss ? "Loss: " + main + "." : loss_of_spans(v, plan);
+      return v.measures[plan.decides].found != finding::loss
+                 ? loss_of_spans(v, plan)
+                 : "Loss: " + plain_text({named(plan.decides, v.measures)}) + ".";
     case verdict::level:
-      return fmt::format("Level: {}, within {}{}; {}.", main, share_text(plan.threshold), costs(v, plan),
+      return fmt::format("Level: {}, within {}{}; {}.", main, share_text(plan.threshold), beside_text(beside(v, plan)),
                          rare_text(v.measures[plan.decides].effect.pairs));
     case verdict::undecided: return undecided(v, plan);
     case verdict::incomplete: return fmt::format("Incomplete: {}; {}.", why_incomplete(v), main);

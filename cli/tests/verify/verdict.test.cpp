@@ -63,8 +63,8 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
     const char* words;
   };
   for (const auto& [runs, decision, status, words] :
-       {entry{{.b = 0.9}, verdict::gain, 0, "Gain: -9.8 % [-10."},
-        {{.b = 1.1}, verdict::loss, 3, "Loss: +10."},
+       {entry{{.b = 0.9}, verdict::gain, 0, "Gain: 9.8 % less processor time (-9.8 % [-10."},
+        {{.b = 1.1}, verdict::loss, 3, "Loss: 10 % more processor time (+10."},
         {{.b = 1.001, .pairs = 60}, verdict::level, 0, "Level: +0.3 % ["},
         {{.b = 0.97, .spread = 0.2, .pairs = 8}, verdict::undecided, 4, "Undecided: "},
         {{.b = 0.9, .again = 1.05},
@@ -78,11 +78,16 @@ TEST(verification, is_one_of_five_verdicts_with_its_exit_status) {
   }
 }
 
-TEST(verification, names_a_cost_beside_the_gain) {
-  experiment runs = runs_of({.b = 0.9});
-  for (program_round& round : runs.runs.rounds) round.sides[1][run_measure::peak] *= 1.2;
-  const std::string words = verdict_sentence(conclude(runs, {}), {});
-  EXPECT_TRUE(ends(words, "; but +20.0 % [+20.0, +20.0] peak RSS."));
+TEST(verification, names_memory_beside_the_gain_in_plain_words_and_in_figures) {
+  for (const auto& [factor, words, figures] :
+       {std::tuple(1.2, "; but 20 % more memory (", "; but +20.0 % [+20.0, +20.0] peak RSS)."),
+        std::tuple(0.8, ", 20 % less memory (", ", -20.0 % [-20.0, -20.0] peak RSS).")}) {
+    experiment runs = runs_of({.b = 0.9});
+    for (program_round& round : runs.runs.rounds) round.sides[1][run_measure::peak] *= factor;
+    const std::string sentence = verdict_sentence(conclude(runs, {}), {});
+    EXPECT_TRUE(starts(sentence, std::string("Gain: 9.8 % less processor time") + words));
+    EXPECT_TRUE(ends(sentence, figures));
+  }
 }
 
 /// The mean improves, the 99th percentile does not: B is refused.
