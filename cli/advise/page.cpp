@@ -177,7 +177,7 @@ public:
       const std::size_t parts = std::min(shape_parts, row.size());
       std::vector<std::uint64_t>& live = live_.emplace_back();
       for (std::size_t part = 1; part <= parts; ++part) live.push_back(row[part * row.size() / parts - 1]);
-      grown_.push_back(a.features.traces > 1 ? growth::none : growth_of(live, left_of(first_[live_.size() - 1]).bytes));
+      grown_.push_back(growth_since(first_[live_.size() - 1], live));
     }
   }
 
@@ -213,6 +213,12 @@ public:
 
 private:
   [[nodiscard]] const study::amount& left_of(std::size_t site) const { return a_.sites[site].features->never_freed; }
+
+  /// A single allocation, such as the buffer of standard output, does not grow.
+  [[nodiscard]] growth growth_since(std::size_t site, const std::vector<std::uint64_t>& live) const {
+    const growth found = a_.features.traces > 1 ? growth::none : growth_of(live, left_of(site).bytes);
+    return a_.sites[site].features->allocated.objects == 1 && found != growth::early ? growth::none : found;
+  }
 
   [[nodiscard]] std::string some_words(std::size_t site) const {
     const study::amount &left = left_of(site), &all = a_.sites[site].features->allocated;
@@ -256,7 +262,7 @@ json facts(const advice& a) {
           {"alive at the end", in_bytes(p.never_freed.bytes), bytes_of(p.never_freed)},
           {"resident peak", a.resident_peak == 0 ? "unknown" : in_bytes(a.resident_peak), "of one process"},
           {"threads", in_words(p.threads), in_words(p.freed_by_others, "free across", "frees across")},
-          {"estimate for all calls", human_time(calls_ns),
+          {"calls, estimate", human_time(calls_ns),
            a.limits.program_ns > 0 ? percent(calls_ns, a.limits.program_ns) + " of the program"
                                    : fmt::format("{:.0f} ns a pair", a.limits.pair_ns)}};
 }
@@ -334,7 +340,7 @@ json measured_bars(const json& measurement) {
   for (const auto& remedy : measurement.value("remedies", json::array())) {
     if (remedy.contains("failure")) continue;
     const auto& effect = remedy.at("measures").at(measurement.value("metric", "cpu_ms"));
-    if (effect.at("pairs") < 2) continue;  // no interval
+    if (effect.at("pairs") < pairs_for_difference(1 - effect.at("confidence").get<double>())) continue;
     rows.push_back({{"name", remedy.at("name")},
                     {"style", effect.at("verdict") == verdict_word(finding::gain) ? "own" : "rival"},
                     {"median", effect.at("ratio")},

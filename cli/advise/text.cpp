@@ -154,7 +154,7 @@ std::string proposal_text(const advised_site& s, const advice& a) {
     return "change nothing: its route gave no gain; only 'ashlar verify --a OLD --b NEW' tells of the change of "
            "code: " +
            remedy;
-  return is == standing::not_measured ? how_to_measure(s, a) + ": " + remedy : remedy;
+  return is == standing::not_measured ? remedy + "; " + how_to_measure(s, a) : remedy;
 }
 
 std::string proposals_text(const advice& a, const std::string& noun) {

@@ -109,6 +109,8 @@ function logScale(least, most, from, to, base = 10) {
 const short = (text) => text.replace(/(\.\d*?)0+(?= |$)/, "$1").replace(/\.(?= |$)/, "");
 const line = (x1, y1, x2, y2, style) => svg("line", { x1, y1, x2, y2, class: style });
 const label = (x, y, text, anchor, style) => svg("text", { x, y, "text-anchor": anchor, class: style }, text);
+/* The width of a drawing: less in a narrow window, so that its text stays readable. */
+const fitting = (most) => Math.min(most, Math.max(440, innerWidth - 60));
 const drawingOf = (width, height, title) => svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
 const hinted = (shape, text) => (shape.append(svg("title", {}, text)), shape);
 const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1) + "…" : text);
@@ -126,8 +128,8 @@ function yAxis(drawing, y, left, right, text) {
 
 /* Horizontal bars of the medians with whiskers; a row is {name, style, median, min, max}. */
 function barChart(title, axis, rows, { base = 10, text = figures3, names = 18 } = {}) {
-  const left = (146 * names) / 18, right = 824, top = 10, bottom = top + 32 * rows.length + 4;
-  const x = linear(Math.max(...rows.map((row) => row.max)), left, right, base), drawing = drawingOf(920, bottom + 44, title);
+  const width = fitting(920), left = (146 * names) / 18, right = width - 96, top = 10, bottom = top + 32 * rows.length + 4;
+  const x = linear(Math.max(...rows.map((row) => row.max)), left, right, base), drawing = drawingOf(width, bottom + 44, title);
   xAxis(drawing, x, top, bottom, (left + right) / 2, axis, text);
   rows.forEach((row, i) => {
     const y = top + 32 * (i + 0.5) + 2, from = x.at(row.min), to = x.at(row.max), end = x.at(row.median);

@@ -18,7 +18,7 @@ namespace ashlar::cli {
 namespace {
 
 constexpr std::size_t longest_arguments = 40;  // columns of a list that is shown
-constexpr std::string_view anonymous = "(anonymous namespace)", lambda = "{lambda(";
+constexpr std::string_view lambda = "{lambda(";
 
 /// Returns: the position of the bracket that closes the one at `from`; the last position if none does.
 std::size_t closing(std::string_view text, std::size_t from) {
@@ -95,9 +95,8 @@ bool is_of_library(std::string_view name) { return name.starts_with("std::") || 
 class name_reader {
 public:
   name_reader(std::string whole, std::size_t longest) : whole_(std::move(whole)), longest_(longest) {
-    for (const std::string_view inline_namespace : {"__cxx11::", "__1::", "[abi:cxx11]"})
-      replace_all(whole_, inline_namespace, "");
-    replace_all(whole_, anonymous, "{anonymous}");
+    for (const std::string_view unnamed : {"__cxx11::", "__1::", "[abi:cxx11]", "(anonymous namespace)::"})
+      replace_all(whole_, unnamed, "");
   }
 
   [[nodiscard]] std::string read() {

@@ -5,7 +5,7 @@
 set -euo pipefail
 
 # shellcheck disable=SC2034 # used by the verbs
-compile_packages=(clang-19 lld-19 g++ cmake ninja-build ccache)
+compile_packages=(clang-19 lld-19 g++ cmake ninja-build ccache patch)
 # shellcheck disable=SC2034
 command_packages=(libcli11-dev nlohmann-json3-dev libfmt-dev libzstd-dev libdw-dev libelf-dev libunwind-dev)
 # shellcheck disable=SC2034

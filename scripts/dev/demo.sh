@@ -1,22 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The whole loop once: record a real program, advise for each of its call sites, try each remedy on the program itself,
-# and prove the gain of libashlar.so with an interval.
+# The whole loop once: record a C++ program, advise for each of its call sites, patch a copy by the advice, and verify
+# the gain with an interval.
 source scripts/dev/common.sh
 
-folder=build/demo/loop
-trace=$folder/demo.trace
-report="ashlar-report.html"
-ashlar=build/demo/bin/ashlar
+here=$PWD
+folder=$here/build/demo/loop
+report=$here/ashlar-report.html
+ashlar=$here/build/demo/bin/ashlar
+example=$here/examples/analyse
 
-# Effects: runs a command that measures. It may find a loss, too few runs, or a machine that is unfit.
-measure() { "$@" || (($? >= 3)); }
+compile() { g++ -std=c++20 -O2 -g -DNDEBUG "-I$here/include" "$1" -o "$2"; }
+
+record() {
+  say "2 of 4: recording every allocation of ${program[*]}"
+  "$ashlar" record --stacks 16 -o "$folder/demo.trace" -- "${program[@]}"
+}
+
+# The program of the demo and two logs for it, in $folder.
+make_example() {
+  compile "$example.cpp" analyse
+  program=(./analyse 1.log 2.log)
+  local seed
+  for seed in 1 2; do ./analyse --sample $seed 150000 >$seed.log; done
+}
+
+# The first paragraph, and the first call sites.
+digest() { sed -n '2,/^$/p; /^By call site/,/^Change nothing/{/^Change nothing/!p}' "$1"; }
+
+patch_and_verify() {
+  say "4 of 4: a copy patched by the advice, against the program"
+  grep '^[-+]' "$example.diff" | tail -n +3
+  patch -s -F 0 -o analyse_in_pools.cpp "$example.cpp" "$example.diff"
+  compile analyse_in_pools.cpp analyse_in_pools
+  "$ashlar" verify --budget 30 --a "${program[*]}" --b "./analyse_in_pools ${program[*]:1}" >verdict.txt || (($? >= 3)) # a loss, too few runs, or a machine that is unfit
+  echo
+  sed -n "4,/^$/{s/^Gain:/You changed $(grep -c '^+[^+]' "$example.diff") lines:/;p}" verdict.txt
+}
 
 [[ ${1:-} != -- ]] || shift
 program=("$@")
 packages=("${compile_packages[@]}" "${command_packages[@]}" "${rival_packages[@]}")
-is_own=$((${#program[@]} == 0)) # a script in Lua, which builds an index and trees of tables
-((!is_own)) || packages+=(lua5.4) program=(lua5.4 scripts/dev/demo.lua)
 need "${packages[@]}"
 
 say "1 of 4: building the ashlar command; the first time this takes a minute or two, later a second"
@@ -24,19 +48,20 @@ configure demo
 build demo cli/all
 
 rm -rf "$folder" && mkdir -p "$folder"
-say "2 of 4: recording every allocation of ${program[*]}"
-"$ashlar" record --stacks 16 -o "$trace" -- "${program[@]}"
-
-if ((is_own)); then
-  say "3 of 4: the remedy for each call site, and each remedy tried on the program, for 28 seconds"
-  measure "$ashlar" advise "$trace" --top 3 --measure run --budget 28s --html "$report"
-  say "the report, one file: $PWD/$report"
-  say "4 of 4: the program under libashlar.so in pairs of runs, for 12 seconds at most"
-  measure "$ashlar" verify --budget 12 -- "${program[@]}"
-else
+if ((${#program[@]})); then
+  record
   say "3 of 4: the remedy for each call site, or to change nothing"
-  "$ashlar" advise "$trace" --measure none --top 3 --html "$report"
-  say "the report, one file: $PWD/$report"
+  "$ashlar" advise "$folder/demo.trace" --measure none --top 3 --html "$report"
   say "4 of 4 runs your program some hundred times, so it is left to you:" \
-    "$ashlar advise $trace --measure run; $ashlar verify -- ${program[*]@Q}"
+    "$ashlar advise $folder/demo.trace --measure run; $ashlar verify -- ${program[*]@Q}"
+else
+  cd "$folder"
+  make_example
+  record
+  say "3 of 4: the remedy for each call site, or to change nothing"
+  "$ashlar" advise demo.trace --measure none --top 3 --html "$report" >advice.txt
+  digest advice.txt
+  patch_and_verify
+  say "all of it: $folder/{advice,verdict}.txt; your own program: ./dev demo -- prog args…"
 fi
+say "the report, one file: $report; the command: $ashlar"

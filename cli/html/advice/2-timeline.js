@@ -4,7 +4,7 @@ const memory = page.timeline;
 const binCount = memory.bytes.length;
 const lastNs = Math.max(memory.ends.length ? memory.ends[memory.ends.length - 1] : 0, 1);
 const peakBin = memory.bytes.reduce((best, value, i) => (value > memory.bytes[best] ? i : best), 0);
-const plot = { width: 1120, left: 128, right: 1108, top: 26, bottom: 236 };
+const plot = { width: fitting(1120), left: 128, right: fitting(1120) - 12, top: 26, bottom: 236 };
 const xOf = (ns) => plot.left + (Math.min(ns, lastNs) / lastNs) * (plot.right - plot.left);
 const binAt = (x) => Math.max(0, Math.min(binCount - 1,
   Math.floor((((x - plot.left) / (plot.right - plot.left)) * lastNs) / memory.bin)));
@@ -35,7 +35,7 @@ function areaPath(k, yOf) {
 
 function timeAxis(y) {
   const parts = [];
-  for (const mark of marks(lastNs, 8, 10)) {
+  for (const mark of marks(lastNs, plot.width / 140, 10)) {
     const isLast = xOf(mark) > plot.right - 20;
     parts.push(line(xOf(mark), y, xOf(mark), y + 4, "base-line"),
       label(isLast ? plot.width - 2 : xOf(mark), y + 17, time(mark), isLast ? "end" : "middle", "tick"));
@@ -119,6 +119,8 @@ function drawTimeline() {
 function connectTimeline(drawing, cursor, knob) {
   const slider = byId("when");
   slider.max = binCount - 1;
+  slider.style.width = `${(100 * (plot.right - plot.left)) / plot.width}%`;
+  slider.style.marginLeft = `${(100 * plot.left) / plot.width}%`;
   const bin = (event) => {
     const frame = drawing.getBoundingClientRect();
     return binAt(((event.clientX - frame.left) / frame.width) * plot.width);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* Lifetime against size, the sites that may keep pages, and what is never freed. */
-const scatter = { left: 62, right: 522, top: 40, bottom: 330 };
+const scatter = { left: 62, right: fitting(552) - 30, top: 40, bottom: 330 };
 
 function drawScatter() {
   const box = byId("scatter");
@@ -13,7 +13,7 @@ function drawScatter() {
   const sizes = shown.map((i) => Math.max(1, sites.size[i])), lives = shown.map(life).filter(Boolean);
   const x = logScale(Math.min(...sizes), Math.max(...sizes, 16), scatter.left, scatter.right, 4);
   const y = logScale(Math.min(...lives, 1e9), Math.max(...lives, 1000), scatter.bottom, scatter.top + 26, 10);
-  const drawing = drawingOf(552, 384, "median lifetime against median size");
+  const drawing = drawingOf(fitting(552), 384, "median lifetime against median size");
   xAxis(drawing, x, scatter.top, scatter.bottom, (scatter.left + scatter.right) / 2, "size", bytes);
   yAxis(drawing, y, scatter.left, scatter.right, time);
   drawing.append(svg("rect", { x: scatter.left, y: scatter.top - 14, width: scatter.right - scatter.left, height: 24, class: "band" }),

@@ -107,7 +107,8 @@ function areaChart(title, points, duration) {
 
 function sitesTable(title, rows, amount) {
   if (!rows.length) return [];
-  const calls = (site) => site.calls.map((call, i) => make("code", {}, (i ? "← " : "") + call));
+  const calls = (site) => [...site.calls.map((call, i) => make("code", {}, (i ? "← " : "") + call)),
+    site.through && make("code", {}, "through " + site.through)];
   return [make("h3", {}, title), tableOf(["call site", "objects", "bytes", "mean life"], rows.map((site) => [calls(site),
     grouped(site[amount].objects), bytes(site[amount].bytes), site.mean_lifetime_ns ? time(site.mean_lifetime_ns) : "–"]))];
 }

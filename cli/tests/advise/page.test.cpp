@@ -50,9 +50,9 @@ protected:
       GTEST_SKIP() << "skipped: there is no chromium, so no one looks at the page";
   }
 
-  /// Returns: what `script` leaves in the page's element "seen", in a window 1200 pixels wide. Expects: the page
-  /// reaches its end without a fault, and fits.
-  json look(const std::string& page, const std::string& script = "") {
+  /// Returns: what `script` leaves in the page's element "seen", in a window of that width. Expects: the page reaches
+  /// its end without a fault, and fits.
+  json look(const std::string& page, const std::string& script = "", int width = 1200) {
     const std::string early =
         "<script>window.faults = []; window.onerror = (text) => { faults.push(text); };\n"
         "document.addEventListener('securitypolicyviolation', (e) => faults.push(e.blockedURI));</script>";
@@ -66,9 +66,10 @@ protected:
     all.insert(all.find("<style>"), early);
     all.insert(all.rfind("</body>"), late);
     std::ofstream(file("look.html")) << all;
-    const std::string command = "chromium --headless=new --no-sandbox --disable-gpu --window-size=1200,900 " +
-                                std::string("--user-data-dir=") + file("profile") + " --virtual-time-budget=5000 " +
-                                "--dump-dom file://" + file("look.html") + " > " + file("dom") + " 2> " + file("log");
+    const std::string command =
+        "chromium --headless=new --no-sandbox --disable-gpu --window-size=" + std::to_string(width) + ",900 " +
+        std::string("--user-data-dir=") + file("profile") + " --virtual-time-budget=5000 " + "--dump-dom file://" +
+        file("look.html") + " > " + file("dom") + " 2> " + file("log");
     EXPECT_EQ(ashlar_test::run_shell(command), 0) << text("log");
     const std::string dom = text("dom"), begin = "<pre id=\"seen\">";
     const std::size_t from = dom.find(begin);
@@ -76,7 +77,7 @@ protected:
     json seen = json::parse(dom.substr(from + begin.size(), dom.find("</pre>", from) - from - begin.size()));
     EXPECT_EQ(seen["faults"], json::array());
     EXPECT_EQ(seen["ready"], "yes");
-    EXPECT_LE(seen["width"].get<int>(), 1200);
+    EXPECT_LE(seen["width"].get<int>(), width);
     return seen;
   }
 };
@@ -275,6 +276,15 @@ TEST_F(advise_page, sums_over_calls_and_time_are_those_of_the_program) {
   EXPECT_TRUE(starts(data["ending"][0], "When the recording ends, "));
 }
 
+TEST_F(advise_page, the_buffer_of_standard_output_does_not_grow) {
+  const json data = data_of(page_of(trace_of(ASHLAR_ADVISE_ANALYSE)));
+  EXPECT_FALSE(has(data["ending"].dump(), "still grew"));
+  const json& left = data["leftovers"];
+  const auto buffer = std::find_if(left.begin(), left.end(), [](const json& row) { return row["bytes"] == 4096; });
+  ASSERT_NE(buffer, left.end());
+  EXPECT_EQ((*buffer)["words"], "none is ever freed");
+}
+
 TEST_F(advise_page, light_calls_of_a_function_are_one) {
   const json data = data_of(page_of(recorded("wide"))), calls = data["calls"];
   std::vector<std::int64_t> objects;
@@ -326,16 +336,19 @@ TEST(advise_page_bounds, long_names_and_large_figures_leave_sites_out) {
 
 TEST(advise_page_bars, are_of_measured_remedies_and_a_gain_is_one_that_was_found) {
   const auto measured = [](const char* name, int pairs, double ratio, const char* verdict) {
-    return json{
-        {"name", name},
-        {"measures",
-         {{"cpu_ms",
-           {{"pairs", pairs}, {"ratio", ratio}, {"interval", {ratio - 0.01, ratio + 0.01}}, {"verdict", verdict}}}}}};
+    return json{{"name", name},
+                {"measures",
+                 {{"cpu_ms",
+                   {{"pairs", pairs},
+                    {"ratio", ratio},
+                    {"confidence", 0.95},
+                    {"interval", {ratio - 0.01, ratio + 0.01}},
+                    {"verdict", verdict}}}}}};
   };
   const json all = {{"remedies",
                      {measured("none", 0, 1, "undecided"),
-                      measured("one", 1, 0.5, "undecided"),
-                      measured("unsure", 5, 0.8, "undecided"),
+                      measured("too few", 6, 0.5, "undecided"),
+                      measured("unsure", 7, 0.8, "undecided"),
                       measured("gain", 20, 0.7, "gain"),
                       {{"name", "failed"}, {"failure", "died"}}}}};
   const json bars = measured_bars(all);
@@ -503,6 +516,16 @@ TEST_F(advise_look, what_is_never_freed_lives_longest_and_a_search_counts_all_si
   EXPECT_EQ(seen["longest"], "site5");
   EXPECT_EQ(seen["found"], "11 of 20 sites.");
   EXPECT_LE(seen["right"].get<double>(), 1120) << "the last time is cut";
+}
+
+TEST_F(advise_look, text_of_charts_is_readable_in_a_narrow_window) {
+  const char* const script = R"js(
+    seen.window = innerWidth;
+    seen.least = Math.min(...[...document.querySelectorAll("svg text")].map((text) =>
+      parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a));)js";
+  const json seen = look(page_of(recorded("tables")), script, 500);
+  EXPECT_EQ(seen["window"], 500);
+  EXPECT_GT(seen["least"], 9);
 }
 
 TEST_F(advise_look, a_report_and_a_replay_are_drawn_from_their_json) {

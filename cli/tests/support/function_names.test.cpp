@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(
         spelling{"std::vector<int, std::allocator<int> > make<int>(std::pair<int, int>)", "make<int>"},
         spelling{"decltype (f(0)) apply<int>(int)", "apply<int>"},
         spelling{"main::{lambda(int)#1}::operator()(int) const", "main::{lambda#1}::operator()"},
-        spelling{"(anonymous namespace)::run(int)", "{anonymous}::run"},
+        spelling{"(anonymous namespace)::run(int)", "run"},
         spelling{"std::ostream& a::operator<< <int>(std::ostream&, int)", "a::operator<< <int>"},
         spelling{"operator new(unsigned long)", "operator new"},
         spelling{"shape::operator new[](unsigned long)", "shape::operator new[]"},
