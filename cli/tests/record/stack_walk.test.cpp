@@ -346,13 +346,16 @@ TEST_F(stack_walk, bounds_are_not_sought_far_away) {
   EXPECT_TRUE(bounds.has(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))));
 }
 
-/// Returns: the tables of this program, with the mapping that they lie in.
+/// Returns: the tables of this program, with the memory from there to their end. Where a linker leaves a gap between
+/// the segments, the loader gives the bounds of the code alone.
 unwind_tables own_tables() {
   dl_find_object found{};
   if (_dl_find_object(reinterpret_cast<void*>(&own_stack), &found) != 0) return {};
-  return {.header = static_cast<const std::byte*>(found.dlfo_eh_frame),
-          .begin = static_cast<const std::byte*>(found.dlfo_map_start),
-          .end = static_cast<const std::byte*>(found.dlfo_map_end)};
+  const auto* const header = static_cast<const std::byte*>(found.dlfo_eh_frame);
+  const auto* const code = static_cast<const std::byte*>(found.dlfo_map_start);
+  return {.header = header,
+          .begin = std::min(header, code),
+          .end = header < code ? code : static_cast<const std::byte*>(found.dlfo_map_end)};
 }
 
 /// Copies what AddressSanitizer counts as gaps between objects too.
