@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar record`: runs a program and records its allocations.
 #include "cli/support/verb.hpp"
+
+#include <cerrno>
+
+#include <unistd.h>
+
 #include "cli/preload/status.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
@@ -25,6 +30,12 @@ struct record_command {
   bool quiet = false;
   std::vector<std::string> program;
 };
+
+/// Returns: the error of a start, if the file found for the program tells it; else 0.
+int start_error(const std::string& file) {
+  if (file.find('/') == std::string::npos) return ENOENT;
+  return ::access(file.c_str(), X_OK) == 0 ? 0 : errno;
+}
 
 /// Effects: makes an empty file for the recorder, so that an unwritable output is reported before the program runs.
 /// Returns: the error, or 0.
@@ -95,8 +106,11 @@ void append_memory(const memory_watch& watch, const record_status& told, const s
 }
 
 int record_program(const record_command& c) {
-  if (is_same_file(c.output, inspect_program(c.program.front()).path))
+  const std::string file = inspect_program(c.program.front()).path;
+  if (is_same_file(c.output, file))
     return complain("record", c.output + " is the program itself; -o names the trace", exit_usage);
+  // An older trace of that name outlives a mistyped command.
+  if (const int error = start_error(file)) return complain_of_start("record", c.program.front(), error);
   const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));

@@ -261,7 +261,10 @@ TEST_F(record, the_summary_is_one_line) {
 TEST_F(record, mistakes_get_one_clear_line) {
   EXPECT_TRUE(failed(record_program("/no/such/program"), 127, "ashlar record: /no/such/program: no such program\n"));
   EXPECT_FALSE(fs::exists(file()));
+  ASSERT_EQ(record_program("true"), 0);
   EXPECT_EQ(record_program("/etc/passwd"), 126);
+  EXPECT_EQ(record_program("no_such_program"), 127);
+  EXPECT_TRUE(recording(file()).complete) << "an older trace stays";
   EXPECT_TRUE(failed(record_program("."), 126, "ashlar record: .: is a directory\n"));
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o /no/such/t.trace -- true"), 1,
                      "ashlar record: /no/such/t.trace: No such file or directory\n"));
