@@ -9,9 +9,11 @@
 #include <string>
 #include <utility>
 
+#include <ashlar/base/options.hpp>
 #include <ashlar/face/allocator.hpp>
 #include <ashlar/face/node_bytes.hpp>
 #include <ashlar/face/pool_allocator.hpp>
+#include <ashlar/face/pool_of.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 
 template <class T>
@@ -19,6 +21,10 @@ using pooled_list = std::list<T, ashlar::pool_allocator<T>>;
 
 template <class Key, class T>
 using pooled_map = std::map<Key, T, std::less<>, ashlar::pool_allocator<std::pair<const Key, T>>>;
+
+struct index_nodes : ashlar::pool_allocator_traits {
+  static constexpr std::size_t slab_bytes = std::size_t{1} << 20;
+};
 
 int main() {
   pooled_list<int> numbers;
@@ -28,13 +34,16 @@ int main() {
   pooled_map<int, std::string> names = {{1, "one"}, {2, "two"}};
   names[3] = "three";
 
-  // The pool of list nodes is found by their size and alignment: two pointers and an int.
-  struct node {
-    void* links[2];
-    int value;
-  };
-  const std::size_t live = ashlar::pool_allocator<node>::with_pool([](auto& pool) { return pool.live(); });
-  std::printf("%zu numbers in %zu cells of %zu bytes; %zu names\n", numbers.size(), live, sizeof(node), names.size());
+  // The pool behind a container: its statistics, and what it shall keep.
+  const auto pool = ashlar::pool_of(numbers);
+  const std::size_t live = pool.live();
+  std::printf("%zu numbers in %zu cells of %zu bytes; %zu names\n", numbers.size(), live, pool.cell_bytes(),
+              names.size());
+  pool.retain(ashlar::never_release);
+
+  // Traits have pools of their own.
+  std::set<int, std::less<>, ashlar::pool_allocator<int, index_nodes>> index;
+  ashlar::pool_of(index).reserve(100'000);
 
   // A pool of one's own has cells of the size that this standard library gives the nodes.
   ashlar::fixed_block_pool<ashlar::node_bytes<std::set<int>>> nodes;

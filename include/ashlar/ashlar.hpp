@@ -38,6 +38,7 @@
 #include <ashlar/face/pmr_resource.hpp>
 #include <ashlar/face/pool_allocator.hpp>
 #include <ashlar/face/pool_handle.hpp>
+#include <ashlar/face/pool_of.hpp>
 #include <ashlar/face/ref_pool.hpp>
 #include <ashlar/face/ref_ptr.hpp>
 #include <ashlar/face/resource_delete.hpp>

@@ -106,7 +106,7 @@ class block_pool;
 template <thread_safe_resource Upstream = default_upstream>
 class shared_block_pool;
 template <std::size_t CellBytes, std::size_t CellAlignment = natural_alignment(CellBytes),
-          resource Upstream = default_upstream>
+          resource Upstream = default_upstream, std::size_t SlabBytes = 0>
 class fixed_block_pool;
 
 template <unsigned UnitBits, unsigned MostBits, unsigned StepBits = 5>
@@ -212,7 +212,8 @@ template <class Base, resource R>
 class base_delete;
 template <class T, resource R>
 class allocator;
-template <class T, policy::lock Lock = thread_cached>
+struct pool_allocator_traits;
+template <class T, policy::pool_traits Traits = thread_cached>
 class pool_allocator;
 template <class T, process_wide_resource R>
 class stateless_allocator;

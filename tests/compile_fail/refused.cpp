@@ -120,7 +120,7 @@ void object_pool_reset_throws() {
   pool.release(pool.acquire());
 }
 
-// refused pool_allocator_lock: basic_lockable
+// refused pool_allocator_lock: pool_traits
 // A lock policy that cannot be locked is refused by the name of its concept.
 bool pool_allocator_lock() {
   const ashlar::pool_allocator<int, either<ashlar::spin_lock, int>> numbers;

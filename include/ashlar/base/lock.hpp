@@ -127,6 +127,10 @@ namespace policy {
 template <class T>
 concept lock = basic_lockable<T> || std::same_as<T, thread_cached> || std::same_as<T, one_thread>;
 
+/// Such a policy, or traits that name it as `threads`, beside other choices (`pool_allocator_traits`).
+template <class T>
+concept pool_traits = lock<T> || lock<typename T::threads>;
+
 }  // namespace policy
 
 /// A lock that spins for a moment, then yields, so that a preempted holder can run on a machine with few cores, then

@@ -19,8 +19,8 @@ template <class T, class R>
 inline constexpr bool may_be_in_cell_of = true;
 template <class T, class R>
 inline constexpr bool may_be_in_cell_of<T, resource_ref<R>> = may_be_in_cell_of<T, R>;
-template <class T, std::size_t CellBytes, std::size_t CellAlignment, class Upstream>
-inline constexpr bool may_be_in_cell_of<T, fixed_block_pool<CellBytes, CellAlignment, Upstream>> =
+template <class T, std::size_t CellBytes, std::size_t CellAlignment, class Upstream, std::size_t SlabBytes>
+inline constexpr bool may_be_in_cell_of<T, fixed_block_pool<CellBytes, CellAlignment, Upstream, SlabBytes>> =
     sizeof(T) <= align_up(CellBytes, CellAlignment) && alignof(T) <= CellAlignment;
 
 }  // namespace ashlar::ASHLAR_ABI::detail

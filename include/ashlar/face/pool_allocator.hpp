@@ -25,6 +25,28 @@
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>
 
+namespace ashlar::ASHLAR_ABI {
+
+/// The choices of the pools behind a `pool_allocator`. To change one, derive and shadow it. Traits have pools of their
+/// own: a part of a program that names its traits has its own counts, and its own memory.
+///
+///     struct index_nodes : ashlar::pool_allocator_traits {
+///       static constexpr std::size_t slab_bytes = 1 << 20;
+///     };
+///     std::set<int, std::less<>, ashlar::pool_allocator<int, index_nodes>> index;
+struct pool_allocator_traits {
+  /// `thread_cached`, a lock, or `one_thread`.
+  using threads = thread_cached;
+  /// Bytes of a slab: a power of two with room for a node; 0: chosen from the node.
+  static constexpr std::size_t slab_bytes = 0;
+  /// Empty slabs to retain; also `release_now`, `never_release`.
+  static constexpr retain_policy retain_slabs = 1;
+  /// The source of slabs: stateless, or constructed at compile time.
+  using upstream = default_upstream;
+};
+
+}  // namespace ashlar::ASHLAR_ABI
+
 namespace ashlar::ASHLAR_ABI::detail {
 
 /// Binds a pool to the first thread that uses it. Threads have numbers, which are never given twice: an address of a
@@ -144,11 +166,11 @@ private:
   static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
 };
 
-/// The pool shared by all allocators of one cell size, alignment and lock. It is never destroyed, so containers with
-/// static storage duration may use it before and after `main`. The process is one linked image here: a library that is
-/// loaded by dlopen, or that hides its symbols, has its own pools, and a container must not cross that border.
+/// The pool shared by all allocators of one cell size, alignment, lock and traits. It is never destroyed, so containers
+/// with static storage duration may use it before and after `main`. The process is one linked image here: a library
+/// that is loaded by dlopen, or that hides its symbols, has its own pools, and a container must not cross that border.
 /// From level `checked` on a pool of `one_thread` reports the first call by a second thread.
-template <std::size_t CellBytes, std::size_t CellAlignment, policy::lock Lock>
+template <std::size_t CellBytes, std::size_t CellAlignment, policy::lock Lock, class Traits = pool_allocator_traits>
 class process_pool {
 public:
   [[nodiscard]] static ASHLAR_INLINE void* allocate() {
@@ -178,7 +200,8 @@ private:
   using scope = check_scope<fork_safe<Lock>>;
 
   struct locked_pool {
-    fixed_block_pool<CellBytes, CellAlignment> pool = {};
+    fixed_block_pool<CellBytes, CellAlignment, typename Traits::upstream, Traits::slab_bytes> pool{
+        {.retain_slabs = Traits::retain_slabs}};
     ASHLAR_NO_UNIQUE_ADDRESS fork_safe<Lock> lock = {};
     ASHLAR_NO_UNIQUE_ADDRESS std::conditional_t<is_bound, thread_binding, unbound> thread = {};
   };
@@ -192,15 +215,17 @@ private:
 };
 
 /// The pools of `one_thread` are the pools of `null_lock`.
-template <std::size_t CellBytes, std::size_t CellAlignment>
-class process_pool<CellBytes, CellAlignment, one_thread> : public process_pool<CellBytes, CellAlignment, null_lock> {};
+template <std::size_t CellBytes, std::size_t CellAlignment, class Traits>
+class process_pool<CellBytes, CellAlignment, one_thread, Traits>
+    : public process_pool<CellBytes, CellAlignment, null_lock, Traits> {};
 
 /// The same with a cache in each thread. A thread's cache opens at its first allocation or free and closes at the end
 /// of the thread; its thread-local objects that are destroyed later go through the lock.
-template <std::size_t CellBytes, std::size_t CellAlignment>
-class process_pool<CellBytes, CellAlignment, thread_cached> {
-  using geometry = static_geometry<CellBytes, CellAlignment>;
-  using pool_type = cached_pool<geometry, page_store, spin_lock>;
+template <std::size_t CellBytes, std::size_t CellAlignment, class Traits>
+class process_pool<CellBytes, CellAlignment, thread_cached, Traits> {
+  using upstream = typename Traits::upstream;
+  using geometry = static_geometry<CellBytes, CellAlignment, least_part<upstream>, Traits::slab_bytes>;
+  using pool_type = cached_pool<geometry, upstream, spin_lock>;
   using cache = process_cache<process_pool>;
 
 public:
@@ -245,7 +270,7 @@ private:
   }
 
   struct shared_pool {
-    pool_type pool = pool_type(geometry{}, 1);
+    pool_type pool = pool_type(geometry{}, Traits::retain_slabs);
   };
 
   static inline constinit fork_participant at_fork_{
@@ -255,6 +280,18 @@ private:
           },
       .in_parent = [](void*) noexcept { shared().after_fork_in_parent(); },
       .in_child = [](void*) noexcept { shared().after_fork_in_child(); }};
+};
+
+/// The pools that `Choice`, a policy of threads or traits, gives a `pool_allocator`.
+template <class Choice>
+struct process_pools {
+  template <class T>
+  using of = process_pool<sizeof(T), alignof(T), typename Choice::threads, Choice>;
+};
+template <policy::lock Choice>
+struct process_pools<Choice> {
+  template <class T>
+  using of = process_pool<sizeof(T), alignof(T), Choice>;
 };
 
 }  // namespace ashlar::ASHLAR_ABI::detail
@@ -272,14 +309,21 @@ namespace ashlar::ASHLAR_ABI {
 /// | propagate_on_container_copy_assignment, _move_assignment, _swap | false | nothing to carry over |
 /// | select_on_container_copy_construction | a copy | the same pool |
 ///
+/// `Traits` is a policy of threads, or `pool_allocator_traits` with other choices.
+///
 /// Thread safety: any thread, with `thread_cached` (the default) or any lock. A lock is default-constructible at
 /// compile time, as `std::mutex` is. With `one_thread` (or `null_lock`, the same pools) the first thread that uses any
 /// container of one (size, alignment) is the only one that may: from level `checked` on the first call by another is
 /// reported.
-template <class T, policy::lock Lock>
+template <class T, policy::pool_traits Traits>
 class pool_allocator {
+  // A template, so that the allocator can be named before `T` is complete.
+  template <class U>
+  using pool = typename detail::process_pools<Traits>::template of<U>;
+
 public:
   using value_type = T;
+  using traits_type = Traits;
   using is_always_equal = std::true_type;
   using propagate_on_container_copy_assignment = std::false_type;
   using propagate_on_container_move_assignment = std::false_type;
@@ -287,12 +331,12 @@ public:
 
   template <class U>
   struct rebind {
-    using other = pool_allocator<U, Lock>;
+    using other = pool_allocator<U, Traits>;
   };
 
   pool_allocator() = default;
   template <class U>
-  pool_allocator(const pool_allocator<U, Lock>&) noexcept {}
+  pool_allocator(const pool_allocator<U, Traits>&) noexcept {}
 
   /// Returns: memory for `n` objects. Throws: `std::bad_alloc`; `std::bad_array_new_length` if `n * sizeof(T)`
   /// overflows.
@@ -315,7 +359,7 @@ public:
   [[nodiscard]] static constexpr std::size_t max_size() noexcept { return max_block_bytes / sizeof(T); }
 
   /// Effects: calls `f(pool)` with the process-wide pool of this element type, under its lock if it has one: to
-  /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: rebind to the node type for theirs.
+  /// `reserve`, to read `live`, to `trim`. Containers allocate nodes, not elements: for theirs there is `pool_of`.
   template <class F>
   static decltype(auto) with_pool(F f) {
     return pool<T>::with_pool(f);
@@ -324,22 +368,18 @@ public:
   /// Effects: gives back this thread's cached cells for this element type; without `thread_cached` there are none. The
   /// end of a thread does the same.
   static void flush() noexcept
-    requires std::same_as<Lock, thread_cached>
+    requires requires { pool<T>::flush(); }
   {
     pool<T>::flush();
   }
 
   template <class U>
-  [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator<U, Lock>&) noexcept {
+  [[nodiscard]] friend bool operator==(const pool_allocator&, const pool_allocator<U, Traits>&) noexcept {
     return true;
   }
 
 private:
   static constexpr std::size_t largest_cell = 64 * 1024;
-
-  // A template, so that the allocator can be named before `T` is complete.
-  template <class U>
-  using pool = detail::process_pool<sizeof(U), alignof(U), Lock>;
 
   [[nodiscard]] static ASHLAR_INLINE constexpr bool is_pooled(std::size_t n) noexcept {
     return n == 1 && sizeof(T) <= largest_cell;

@@ -25,21 +25,22 @@ struct fixed_block_pool_options {
 namespace detail {
 
 /// A slab layout known at compile time, over an upstream with parts of `PartBytes`.
-template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0>
+template <std::size_t CellBytes, std::size_t CellAlignment, std::size_t PartBytes = 0, std::size_t SlabBytes = 0>
 struct static_geometry {
-  static constexpr slab_geometry value =
-      make_slab_geometry({.cell_bytes = CellBytes, .cell_alignment = CellAlignment}, PartBytes);
+  static constexpr slab_geometry value = make_slab_geometry(
+      {.cell_bytes = CellBytes, .cell_alignment = CellAlignment, .slab_bytes = SlabBytes}, PartBytes);
   [[nodiscard]] static ASHLAR_INLINE constexpr const slab_geometry& get() noexcept { return value; }
 };
 
 }  // namespace detail
 
-/// As `block_pool`, with cell size and alignment known at compile time.
-template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream>
+/// As `block_pool`, with the sizes of cells and slabs known at compile time. `SlabBytes` is a power of two with room
+/// for a cell; 0: chosen from the cell.
+template <std::size_t CellBytes, std::size_t CellAlignment, resource Upstream, std::size_t SlabBytes>
 class fixed_block_pool
-    : public detail::basic_block_pool<detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>>,
-                                      Upstream> {
-  using geometry_type = detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>>;
+    : public detail::basic_block_pool<
+          detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>, SlabBytes>, Upstream> {
+  using geometry_type = detail::static_geometry<CellBytes, CellAlignment, least_part<Upstream>, SlabBytes>;
   using base = detail::basic_block_pool<geometry_type, Upstream>;
 
 public:
