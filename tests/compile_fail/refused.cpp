@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Programs that are refused, each for the reason that its regular expression gives; with ASHLAR_CONTROL all compile.
+// The advised ones are mistakes of beginners.
+#include <coroutine>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <list>
+#include <map>
+#include <memory>
 #include <memory_resource>
 #include <utility>
 #include <vector>
@@ -15,6 +20,7 @@
 #include <ashlar/base/options.hpp>
 #include <ashlar/base/resource.hpp>
 #include <ashlar/face/allocator.hpp>
+#include <ashlar/face/coroutine_frame.hpp>
 #include <ashlar/face/node_bytes.hpp>
 #include <ashlar/face/object_pool.hpp>
 #include <ashlar/face/offset_ptr.hpp>
@@ -23,6 +29,7 @@
 #include <ashlar/face/shared_pooled.hpp>
 #include <ashlar/face/stateless_allocator.hpp>
 #include <ashlar/face/unique.hpp>
+#include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/block_pool.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/inline_buffer.hpp>
@@ -44,6 +51,27 @@ constexpr bool is_good = false;
 using operator_new = ashlar::new_delete_resource;
 using nothing = ashlar::null_resource;
 
+using of_arena = ashlar::allocator<int, ashlar::arena<>>;
+
+// advised allocator_of_a_temporary: name the resource as a variable, which outlives the container
+// A container outlives the arena that ends with the expression.
+std::size_t allocator_of_a_temporary() {
+  ashlar::arena<> memory;
+  const std::vector<int, of_arena> numbers(3, static_cast<either<ashlar::arena<>&, ashlar::arena<>&&>>(memory));
+  return numbers.size();
+}
+
+// advised allocator_of_an_address: name the resource itself, not its address
+// std::pmr takes addresses; an allocator refers to its resource.
+std::size_t allocator_of_an_address(ashlar::arena<>& memory) {
+#ifdef ASHLAR_CONTROL
+  const std::list<int, of_arena> numbers(memory);
+#else
+  const std::list<int, of_arena> numbers(&memory);
+#endif
+  return numbers.size();
+}
+
 // refused allocator_of_other_resource: (no matching|no viable|could not convert|conversion)
 // An allocator refers to its named resource type, and to no other.
 bool allocator_of_other_resource() {
@@ -51,6 +79,37 @@ bool allocator_of_other_resource() {
   const ashlar::allocator<int, operator_new> numbers = source;
   return numbers == numbers;
 }
+
+// advised allocator_without_resource: name the resource, as the last argument of the constructor
+// An allocator that refers to a resource cannot choose one.
+std::size_t allocator_without_resource() {
+  const std::vector<int, either<ashlar::pool_allocator<int>, of_arena>> numbers;
+  return numbers.size();
+}
+
+// advised block_pool_without_cell_bytes: give the size of a cell: block_pool<> pool\(\{.cell_bytes = 48\}\)
+void block_pool_without_cell_bytes() { either<ashlar::fixed_block_pool<48>, ashlar::block_pool<>> pool; }
+
+// advised container_of_other_elements: (must have the same value_type as its allocator|value_type)
+// The elements of a map are pairs.
+int container_of_other_elements() {
+  using allocator = ashlar::pool_allocator<either<std::pair<const int, int>, int>>;
+  const std::map<int, int, std::less<>, allocator> numbers;
+  return static_cast<int>(numbers.size());
+}
+
+// advised coroutine_without_resource: begin the coroutine's parameters with std::allocator_arg_t, R&
+// The frame of a coroutine needs a resource.
+struct job {
+  struct promise_type : ashlar::coroutine_frame<ashlar::arena<>> {
+    job get_return_object() { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept {}
+  };
+};
+job coroutine_without_resource(either<std::allocator_arg_t, int> /*tag*/, ashlar::arena<>& /*frames*/) { co_return; }
 
 // refused enum_table_too_short: no matching|could not convert|no viable|constraint
 // A table that lacks the value of an enumerator.
@@ -73,7 +132,7 @@ void fixed_pool_alignment() { ashlar::fixed_block_pool<24, is_good ? 8 : 24> poo
 // A pool of cells of 0 bytes is refused while it is compiled.
 void fixed_pool_of_nothing() { ashlar::fixed_block_pool<is_good ? 1 : 0, 1> pool; }
 
-// refused node_larger_than_a_cell: no cell of this pool can hold such an object
+// advised node_larger_than_a_cell: give the pool larger cells: those of a container's nodes have node_bytes<Container>
 // A list whose nodes no cell of its pool can hold is refused; the elements, and arrays of pointers, are not.
 int node_larger_than_a_cell() {
   struct element {
@@ -119,6 +178,13 @@ void object_pool_reset_throws() {
   ashlar::object_pool<message, message_traits> pool;
   pool.release(pool.acquire());
 }
+
+// refused owner_of_an_arena_moved: what shall move holds it in a std::unique_ptr
+// The line of the arena names the repair.
+struct request {
+  either<std::unique_ptr<ashlar::arena<>>, ashlar::arena<>> memory;
+};
+request owner_of_an_arena_moved(request& from) { return std::move(from); }
 
 // refused pool_allocator_lock: pool_traits
 // A lock policy that cannot be locked is refused by the name of its concept.

@@ -291,6 +291,16 @@ TEST_F(pool_leaks, do_not_end_a_program_and_are_none_in_pools_of_the_process) {
   EXPECT_EXIT(leak_and_go_on(true), ::testing::ExitedWithCode(17), "^$");
 }
 
+TEST_F(pool_leaks, end_a_program_that_asks_for_it) {
+  ASHLAR_EXPECT_DEATH(
+      {
+        ashlar::set_leak_handler(leaked_blocks::abort);
+        block_pool<> pool({.cell_bytes = 24});
+        static_cast<void>(pool.allocate());
+      },
+      "ashlar: leak: blocks were live when their pool ended, resource 0x*, size 24, count 1, bytes 24, first 0x*");
+}
+
 // The write is the fault under test; a tool would report it first.
 void flip(std::byte* at, std::size_t bytes = 1) {
   ashlar::detail::mark_readable(at, bytes);

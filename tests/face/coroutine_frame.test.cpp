@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/adaptor/statistics.hpp>
+#include <ashlar/heap/process_heap.hpp>
 #include <ashlar/resource/arena.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/pool_set.hpp>
@@ -102,6 +103,16 @@ TYPED_TEST(coroutine_frame_in, requests_allocate_nothing_after_the_first) {
     request(number);
   }
   EXPECT_EQ(this->frames.upstream_resource().counters().allocations, first);
+}
+
+// A task of a library, with no parameter for memory.
+numbers<ashlar::process_heap_resource> odd_numbers() {
+  for (int now = 1;; now += 2) co_yield now;
+}
+
+TEST(coroutine_frame, of_the_process_needs_no_parameter) {
+  auto odd = odd_numbers();
+  EXPECT_EQ(odd.next() + odd.next(), 4);
 }
 
 }  // namespace coroutine_frames

@@ -166,7 +166,32 @@ inline constexpr checking checking_level = static_cast<checking>(ASHLAR_CHECKING
 /// Whether the system hands out pages, so that `page_store` is the default upstream.
 inline constexpr bool has_pages = ASHLAR_POSIX != 0 || ASHLAR_WINDOWS != 0;
 
+namespace detail {
+
+/// A text as a template argument, which compilers print with the name of a function.
+template <std::size_t Length>
+struct repair {
+  consteval repair(const char (&of)[Length]) {
+    for (std::size_t at = 0; at != Length; ++at) text[at] = of[at];
+  }
+  char text[Length];
+};
+
+}  // namespace detail
+
 }  // namespace ashlar::ASHLAR_ABI
+
+// A function that is deleted, with an error that names the repair. A compiler without the `= delete("…")` of
+// C++26 prints the template argument.
+#if defined(__clang__) && __clang_major__ >= 19
+#define ASHLAR_DELETED(advice, ...)                                                                         \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc++26-extensions\"") __VA_ARGS__ = \
+      delete (advice)_Pragma("clang diagnostic pop")
+#else
+#define ASHLAR_DELETED(advice, ...)                   \
+  template <::ashlar::detail::repair Repair = advice> \
+  __VA_ARGS__ = delete
+#endif
 
 #if defined(__GNUC__) || defined(__clang__)
 #define ASHLAR_LIKELY(condition) __builtin_expect(!!(condition), 1)

@@ -112,6 +112,12 @@ struct leaked_blocks {
     panic_line where;
     where.text("ashlar: leak: allocated at ").text(leak.sites).write();
   }
+
+  /// As `print`, then aborts. A handler for tests, whose status then tells: `set_leak_handler(leaked_blocks::abort)`.
+  ASHLAR_COLD static void abort(const leaked_blocks& leak) noexcept {
+    print(leak);
+    detail::end_process();
+  }
 };
 
 /// Blocks of a pool that no cell can hold: each came from the upstream, such as a mapping of its own.

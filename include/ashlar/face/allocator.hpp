@@ -39,8 +39,9 @@ namespace ashlar::ASHLAR_ABI {
 /// | select_on_container_copy_construction | the same resource | a copy lives beside its original |
 ///
 /// Over a pool with cells as large as a `T`, arrays are runs of cells (`run_resource`): a small vector or a block of a
-/// deque comes from the slabs, too, up to the longest run; larger arrays come from the pool's upstream. Objects larger
-/// than a cell do not compile over a `fixed_block_pool`; other pools count and report them (`outsized_blocks`).
+/// deque comes from the slabs, too, up to the longest run; larger arrays come from the pool's upstream. An allocator of
+/// objects larger than a cell of its `fixed_block_pool` does not compile; other pools count and report them
+/// (`outsized_blocks`).
 ///
 /// Lifetime: the resource outlives every container. Thread safety: the resource's.
 template <class T, resource R>
@@ -58,14 +59,18 @@ public:
   };
 
   // Implicit, so that a resource can be passed to a container's constructor.
-  allocator(R& r) noexcept : resource_(std::addressof(r)) {}
+  allocator(R& r) noexcept : resource_(std::addressof(r)) { expect_cells(); }
+  ASHLAR_DELETED("name the resource, as the last argument of the constructor", allocator());
+  ASHLAR_DELETED("name the resource as a variable, which outlives the container", allocator(const R&&));
+  ASHLAR_DELETED("name the resource itself, not its address", allocator(const R*));
   template <class U>
-  allocator(const allocator<U, R>& other) noexcept : resource_(&other.resource()) {}
+  allocator(const allocator<U, R>& other) noexcept : resource_(&other.resource()) {
+    expect_cells();
+  }
 
   /// Returns: memory for `n` objects. Throws: `std::bad_array_new_length` if `n * sizeof(T)` overflows; else as the
   /// resource.
   [[nodiscard]] ASHLAR_INLINE T* allocate(std::size_t n) {
-    expect_cells();
     if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
     if constexpr (run_resource<R>)
       if (is_run(n)) return static_cast<T*>(resource_->allocate_run(n));
@@ -75,7 +80,6 @@ public:
   /// As `allocate(n)`. Returns: also the number of objects with room, if the resource can tell: `deallocate` takes any
   /// number from `n` to that.
   [[nodiscard]] ASHLAR_INLINE allocation_result<T*> allocate_at_least(std::size_t n) {
-    expect_cells();
     if (ASHLAR_UNLIKELY(n > max_size())) throw_bad_array_new_length();
     if constexpr (run_resource<R>)
       if (is_run(n)) {
@@ -106,8 +110,8 @@ private:
   // Arrays of pointers belong to a container beside its nodes or elements: the buckets of a hash table, the map of a
   // deque.
   static constexpr void expect_cells() noexcept {
-    static_assert(std::is_pointer_v<T> || detail::may_be_in_cell_of<T, R>,
-                  "no cell of this pool can hold such an object: see node_bytes for the nodes of a container");
+    constexpr bool has_room = std::is_pointer_v<T> || detail::may_be_in_cell_of<T, R>;
+    static_assert(has_room, "give the pool larger cells: those of a container's nodes have node_bytes<Container>");
   }
 
   [[nodiscard]] ASHLAR_INLINE bool is_run(std::size_t n) const noexcept

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
 
@@ -20,23 +21,38 @@ namespace ashlar::ASHLAR_ABI {
 ///
 ///     frame | promise, parameters, locals ... | address of R |
 ///
+/// Where `R` is the same in the whole process (`process_wide_resource`), no parameter names it, and no address is kept.
+///
 /// Throws: as the resource. Thread safety: as the resource, where a frame is made and where it ends.
 template <resource R>
 class coroutine_frame {
+  static constexpr bool is_named = !process_wide_resource<R>;
+
 public:
   template <class... Parameters>
+    requires is_named
   [[nodiscard]] static void* operator new(std::size_t bytes, std::allocator_arg_t /*tag*/, R& from,
                                           const Parameters&... /*others*/) {
     return make(bytes, from);
   }
 
   template <class Object, class... Parameters>
+    requires is_named
   [[nodiscard]] static void* operator new(std::size_t bytes, const Object& /*of*/, std::allocator_arg_t /*tag*/,
                                           R& from, const Parameters&... /*others*/) {
     return make(bytes, from);
   }
 
+  template <class... Parameters>
+  [[nodiscard]] static void* operator new(std::size_t bytes, const Parameters&... /*others*/) {
+    static_assert(!is_named || sizeof...(Parameters) == max_size,
+                  "begin the coroutine's parameters with std::allocator_arg_t, R&");
+    if constexpr (!is_named) return R().allocate(bytes, alignment);
+    else return ::operator new(bytes);
+  }
+
   static void operator delete(void* frame, std::size_t bytes) noexcept {
+    if constexpr (!is_named) return R().deallocate(frame, bytes, alignment);
     R* from = nullptr;
     std::memcpy(&from, static_cast<std::byte*>(frame) + bytes, sizeof(from));
     from->deallocate(frame, bytes + sizeof(R*), alignment);

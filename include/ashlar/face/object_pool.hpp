@@ -128,7 +128,7 @@ public:
     requires grows
       : slots_(std::in_place, options, std::move(upstream)) {}
 
-  object_pool(const object_pool&) = delete;  // objects point into it
+  object_pool(const object_pool&) = delete;  // objects point into it: what shall move holds it in a std::unique_ptr
   object_pool& operator=(const object_pool&) = delete;
 
   /// Effects: destroys the objects that were not released, and the kept ones.

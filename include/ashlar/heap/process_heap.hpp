@@ -223,6 +223,20 @@ private:
   return detail::immortal_instance<process_heap_type>.value;
 }
 
+/// The same heap as a resource without data, for a `stateless_allocator` or a `coroutine_frame`.
+struct process_heap_resource {
+  static constexpr bool is_process_wide = true, is_thread_safe = true;
+
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return process_heap().allocate(bytes, alignment);
+  }
+  ASHLAR_INLINE void deallocate(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    process_heap().deallocate(p, bytes, alignment);
+  }
+  [[nodiscard]] friend bool operator==(process_heap_resource, process_heap_resource) noexcept { return true; }
+};
+
+static_assert(process_wide_resource<process_heap_resource> && thread_safe_resource<process_heap_resource>);
 static_assert(try_resource<process_heap_type> && owning_resource<process_heap_type> &&
               !releasable_resource<process_heap_type>);
 static_assert(self_describing_resource<process_heap_type> && expanding_resource<process_heap_type> &&

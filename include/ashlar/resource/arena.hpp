@@ -89,7 +89,7 @@ public:
     detail::mark_free(buffer_.data(), buffer_.size());
   }
 
-  arena(const arena&) = delete;  // blocks point into it
+  arena(const arena&) = delete;  // blocks point into it: what shall move holds it in a std::unique_ptr
   arena& operator=(const arena&) = delete;
   ~arena() {
     release();

@@ -60,7 +60,7 @@ public:
                              Upstream upstream = {})
       : Geometry(geometry), inverted_max_count_(~max_count), store_(retain_slabs, std::move(upstream)) {}
 
-  basic_block_pool(const basic_block_pool&) = delete;  // live cells point into it
+  basic_block_pool(const basic_block_pool&) = delete;  // cells point into it: what shall move holds a std::unique_ptr
   basic_block_pool& operator=(const basic_block_pool&) = delete;
   constexpr ~basic_block_pool() {
     if constexpr (checking_level >= checking::checked)
@@ -435,6 +435,7 @@ class block_pool : public detail::basic_block_pool<detail::dynamic_geometry, Ups
   using base = detail::basic_block_pool<detail::dynamic_geometry, Upstream>;
 
 public:
+  ASHLAR_DELETED("give the size of a cell: block_pool<> pool({.cell_bytes = 48})", block_pool());
   explicit block_pool(const block_pool_options& options, Upstream upstream = {})
       : base(detail::dynamic_geometry(options, least_part<Upstream>), options.max_count, options.retain_slabs,
              std::move(upstream)) {}

@@ -40,6 +40,7 @@ public:
   static constexpr bool is_thread_safe = true;
   static constexpr bool is_self_describing = false;  // `deallocate(cell)` takes cells only
 
+  ASHLAR_DELETED("give the size of a cell: shared_block_pool<> pool({.cell_bytes = 48})", shared_block_pool());
   /// Expects: `options` as for `block_pool`, without `max_count`: cells in thread caches could not be counted.
   explicit shared_block_pool(const block_pool_options& options, Upstream upstream = {})
       : pool_(detail::dynamic_geometry(options, least_part<Upstream>), options.retain_slabs, std::move(upstream)) {
