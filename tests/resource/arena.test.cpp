@@ -2,11 +2,13 @@
 // Tests of the arena, down to destructors with markers, markers with shrinking blocks, adjoining chunks; and of the one
 // with its first bytes inside the object.
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <new>
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -393,6 +395,19 @@ TEST(arena_edges, a_buffer_ends_where_the_first_chunk_begins) {
   a.rewind(start);
   EXPECT_EQ(a.used(), 0u);
   EXPECT_TRUE(a.invariant());
+}
+
+// ThreadSanitizer watches.
+TEST(arena, tells_other_threads_what_it_holds) {
+  arena<> a;
+  std::atomic<bool> is_over = false;
+  std::thread reader([&] {
+    for (std::size_t seen = 0; !is_over; seen = a.held_bytes()) EXPECT_GE(a.held_bytes(), seen);
+  });
+  for (int i = 0; i < 100; ++i) static_cast<void>(a.allocate(10'000, 8));
+  is_over = true;
+  reader.join();
+  EXPECT_GE(a.held_bytes(), 1'000'000u);
 }
 
 using ashlar::inline_arena;

@@ -49,7 +49,7 @@ struct arena_options {
 /// Fast path at level `fast`: 7 instructions if size and alignment are constants, 10 if the size is not;
 /// one branch each. Freeing takes none.
 /// Invariant: `used() + waste() <= capacity()`, `held_bytes() <= max_bytes`. Complexity: O(1); O(chunks) and at most
-/// one upstream call if the chunk is full. Thread safety: none.
+/// one upstream call if the chunk is full. Thread safety: none, except for `held_bytes`.
 template <resource Upstream>
 class arena {
   using store_type = detail::chunk_store<Upstream>;
@@ -236,6 +236,7 @@ public:
   /// Bytes left unused at the ends of chunks because a block did not fit.
   [[nodiscard]] std::size_t waste() const noexcept { return waste_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return buffer_.size() + store_.usable(); }
+  /// Bytes of chunks. Thread safety: any thread may ask, also while another one allocates.
   [[nodiscard]] std::size_t held_bytes() const noexcept { return store_.held(); }
 
   [[nodiscard]] Upstream& upstream_resource() noexcept { return store_.upstream_resource(); }

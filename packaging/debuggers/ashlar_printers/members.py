@@ -12,7 +12,7 @@ MEMBERS = {
     "slab": {"left": "left", "right": "right", "owner": "owner", "cells": "cells", "capacity": "capacity"},
     "arena": {
         "top": "bump_.top_", "end": "bump_.end_", "chunk": "chunk_", "buffer": "buffer_", "used_below": "left_used_",
-        "high_water": "high_water_", "held": "store_.held_", "chunks": "store_.count_",
+        "high_water": "high_water_", "held": "store_.held_.object_.value_", "chunks": "store_.count_",
     },
     "chunk": {"below": "below", "begin": "begin", "below_top": "below_top", "bytes": "bytes"},
     "heap_part": {"engine": "engine_"},

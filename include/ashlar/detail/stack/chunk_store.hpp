@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
@@ -157,7 +158,7 @@ public:
   /// refuses, the next request tries again. Expects: no chunk is in use.
   void consolidate() noexcept {
     if (spares_ == nullptr || expect_sound(*spares_).below == nullptr) return;
-    const std::size_t total = held_;
+    const std::size_t total = held();
     std::size_t alignment = spares_->alignment;
     for (const chunk* each = spares_; each != nullptr; each = each->below)
       alignment = std::max(alignment, expect_sound(*each).alignment);
@@ -170,7 +171,7 @@ public:
   /// Effects: returns a chunk that is no longer in use to the upstream.
   void give_back(chunk* leaving) noexcept {
     const chunk was = expect_sound(*leaving);
-    held_ -= was.bytes;
+    held_.store(held() - was.bytes);
     --count_;
     mark_live(was.begin, was.bytes);
     upstream_.deallocate(was.begin, was.bytes, was.alignment);
@@ -187,9 +188,9 @@ public:
   }
 
   [[nodiscard]] const chunk* spares() const noexcept { return spares_; }
-  [[nodiscard]] std::size_t held() const noexcept { return held_; }                             ///< bytes
-  [[nodiscard]] std::size_t usable() const noexcept { return held_ - count_ * sizeof(chunk); }  ///< bytes
-  [[nodiscard]] std::size_t count() const noexcept { return count_; }                           ///< chunks
+  [[nodiscard]] std::size_t held() const noexcept { return held_.load(); }                       ///< bytes; any thread
+  [[nodiscard]] std::size_t usable() const noexcept { return held() - count_ * sizeof(chunk); }  ///< bytes
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }                            ///< chunks
   [[nodiscard]] const chunk_limits& limits() const noexcept { return limits_; }
   [[nodiscard]] Upstream& upstream_resource() noexcept { return upstream_; }
   [[nodiscard]] const Upstream& upstream_resource() const noexcept { return upstream_; }
@@ -203,7 +204,7 @@ private:
     return std::max(alignment, alignof(std::max_align_t));
   }
 
-  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= limits_.max_bytes - held_; }
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept { return bytes <= limits_.max_bytes - held(); }
 
   // Returns: the first spare chunk that can hold the block, or null.
   [[nodiscard]] chunk* take_spare_for(std::size_t bytes, std::size_t alignment) noexcept {
@@ -222,7 +223,7 @@ private:
     if (chunk* const spare = take_spare_for(bytes, alignment)) return spare;
     if (!is_valid_request(bytes, alignment)) return nullptr;
     const std::size_t needed = chunk::bytes_for(bytes);
-    std::size_t wanted = align_down(std::min(step_, limits_.max_bytes - held_), alignof(chunk));
+    std::size_t wanted = align_down(std::min(step_, limits_.max_bytes - held()), alignof(chunk));
     for (; wanted > needed; wanted = align_down(wanted / 2, alignof(chunk)))
       if (is_valid_request(wanted, alignment_for(alignment)))
         if (void* const p = try_allocate_from(upstream_, wanted, alignment_for(alignment)))
@@ -244,7 +245,7 @@ private:
   /// Returns: a chunk of the memory at `p`, or null if `p` is null.
   [[nodiscard]] chunk* adopt(void* p, std::size_t bytes, std::size_t alignment) noexcept {
     if (p == nullptr) return nullptr;
-    held_ += bytes;
+    held_.store(held() + bytes);
     ++count_;
     const std::size_t grown = step_ < largest_page ? step_ : step_ / 2;
     step_ = std::min(step_ + std::min(grown, max_size - step_), limits_.max_growth_bytes);
@@ -253,7 +254,7 @@ private:
 
   chunk_limits limits_;
   std::size_t step_;
-  std::size_t held_ = 0;
+  relaxed_atomic<std::size_t> held_ = 0;
   std::size_t count_ = 0;
   chunk* spares_ = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS if_checked<const void*> arena_;  // the one to report
