@@ -34,7 +34,7 @@ int main() {
   std::printf("%zu of %zu particles live, spark at %.0f\n", particles.live(), particles.capacity(), double{spark->y});
   particles.release(spark);
 
-  message_pool messages(2);
+  message_pool messages({.max_count = 2});
   message* const first = messages.acquire();
   first->payload.resize(4096);
   messages.release(first);
@@ -43,7 +43,7 @@ int main() {
   const auto second = messages.make();
   std::printf("message kept: %s; a third: %s\n", is_kept ? "yes" : "no", messages.acquire() == nullptr ? "none" : "?");
 
-  ashlar::object_pool<std::string, ashlar::with_capacity<ashlar::growing>> names;
+  ashlar::object_pool<std::string> names;
   for (int i = 0; i < 10'000; ++i) names.acquire("a name that is too long for the string itself");
   std::printf("%zu names, room for %zu\n", names.live(), names.capacity());
   return is_kept && particles.live() == 1 ? 0 : 1;  // the pools destroy the remaining objects

@@ -19,6 +19,7 @@ struct frame {
 // `ashlar::fresh::locked` in place of `ashlar::fresh::resident` would keep the frames from being swapped out, or report
 // that it cannot.
 struct frame_traits : ashlar::object_pool_traits {
+  static constexpr std::size_t capacity = ashlar::dynamic_capacity;
   using lifetime = ashlar::keep_constructed<>;
   using exhausted = ashlar::null_when_exhausted;
   using threads = ashlar::any_thread<>;

@@ -81,9 +81,7 @@ struct object {
   char bytes[block_bytes];
 };
 
-struct growing_traits : ashlar::object_pool_traits {
-  static constexpr std::size_t capacity = ashlar::growing;
-};
+using objects_in_a_block = ashlar::object_pool<object, ashlar::with_capacity<ashlar::dynamic_capacity>>;
 
 // Pools of objects, whose blocks are the objects.
 template <class Pool>
@@ -203,10 +201,9 @@ constexpr row rows[] = {
     row_of<ashlar::arena<>>("ashlar_arena", "ashlar::arena"),
     row_of<ashlar::stack_resource<>>("ashlar_stack", "ashlar::stack_resource"),
     row_of<ashlar::tlsf_resource<>>("ashlar_tlsf", "ashlar::tlsf_resource"),
-    row_of<objects_of<ashlar::object_pool<object>>, ashlar::object_pool<object>>("ashlar_objects",
-                                                                                 "ashlar::object_pool(1000)"),
-    row_of<objects_of<ashlar::object_pool<object, growing_traits>>, ashlar::object_pool<object, growing_traits>>(
-        "ashlar_growing", "ashlar::object_pool, growing"),
+    row_of<objects_of<objects_in_a_block>, objects_in_a_block>("ashlar_objects", "ashlar::object_pool(1000)"),
+    row_of<objects_of<ashlar::object_pool<object>>, ashlar::object_pool<object>>("ashlar_growing",
+                                                                                 "ashlar::object_pool, growing"),
     row_of<counted_objects, ashlar::ref_pool<object>>("ashlar_ref_pool", "ashlar::ref_pool"),
     row_of<objects_behind_handles, ashlar::slot_map<object>>("ashlar_slot_map", "ashlar::slot_map"),
     row_of<ashlar::local_heap<>>("ashlar_local_heap", "ashlar::local_heap"),

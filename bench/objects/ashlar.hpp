@@ -26,20 +26,20 @@ public:
   void release(handle object) noexcept { pool_.release(object); }
 
 private:
-  ashlar::object_pool<T> pool_;
+  ashlar::object_pool<T, ashlar::with_capacity<ashlar::dynamic_capacity>> pool_;
 };
 
 template <class T>
 class ashlar_handles {
 public:
-  using handle = typename ashlar::object_pool<T>::handle;
+  using handle = typename ashlar::object_pool<T, ashlar::with_capacity<ashlar::dynamic_capacity>>::handle;
 
   explicit ashlar_handles(std::size_t step) : pool_(step) { pool_.reserve(); }
   handle acquire(std::uint64_t value) { return pool_.make(value); }
   void release(handle& object) noexcept { object = nullptr; }
 
 private:
-  ashlar::object_pool<T> pool_;
+  ashlar::object_pool<T, ashlar::with_capacity<ashlar::dynamic_capacity>> pool_;
 };
 
 template <class T>
@@ -52,7 +52,7 @@ public:
   void release(handle object) noexcept { pool_.release(object); }
 
 private:
-  ashlar::object_pool<T, ashlar::with_capacity<ashlar::growing>> pool_;
+  ashlar::object_pool<T> pool_;
 };
 
 template <class T>

@@ -232,7 +232,7 @@ struct construct_on_acquire;
 struct throw_when_exhausted;
 /// Capacity of an object_pool given as an argument of the constructor.
 inline constexpr std::size_t dynamic_capacity = 0;
-/// Capacity of an object_pool that grows without a limit.
+/// Capacity of an object_pool that grows, the default.
 inline constexpr std::size_t growing = max_size;
 struct object_pool_traits;
 template <std::size_t Capacity, class Traits = object_pool_traits>

@@ -165,6 +165,9 @@ bool object_pool_moved(objects_inside& pool) {
   return other.empty();
 }
 
+// advised object_pool_of_a_number: a growing pool takes \(\{.max_count = 64\}\)
+void object_pool_of_a_number() { ashlar::object_pool<int> pool(either<ashlar::object_pool_options, std::size_t>{64}); }
+
 // refused object_pool_reset_throws: static assertion failed.*Reset takes a T& and is noexcept
 // A reset of a kept object must not throw: no caller could catch it.
 struct message {

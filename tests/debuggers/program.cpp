@@ -29,6 +29,7 @@ struct monster {
   int armour;
 };
 struct shared_objects : ashlar::object_pool_traits {
+  static constexpr std::size_t capacity = ashlar::dynamic_capacity;
   using threads = ashlar::any_thread<>;
 };
 struct message {
@@ -74,7 +75,7 @@ auto& bad_local = damaged<ashlar::local_heap<>>();
 auto& bad_shared = damaged<ashlar::heap<>>();
 auto& bad_ref = damaged<ashlar::ref_ptr<monster>>();
 auto& bad_map = damaged<ashlar::slot_map<monster>>();
-auto& bad_objects = damaged<ashlar::object_pool<monster>>();
+auto& bad_objects = damaged<ashlar::object_pool<monster, ashlar::with_capacity<ashlar::dynamic_capacity>>>();
 
 // Makes enough slabs for a tree, and leaves one live cell in each of the first two.
 template <class Pool>
@@ -158,9 +159,9 @@ int main() {
   ashlar::ref_pool<monster, ashlar::any_thread<>> of_threads;
   auto any = of_threads.make(7, 1);
 
-  ashlar::object_pool<monster> bounded(8);
+  ashlar::object_pool<monster, ashlar::with_capacity<ashlar::dynamic_capacity>> bounded(8);
   ashlar::object_pool<monster, ashlar::with_capacity<8>> inside;
-  ashlar::object_pool<monster, ashlar::with_capacity<ashlar::growing>> grown;
+  ashlar::object_pool<monster> grown;
   ashlar::object_pool<monster, shared_objects> of_any(8);
   facts.bounded = use_objects(bounded);
   facts.inside = use_objects(inside);

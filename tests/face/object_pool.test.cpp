@@ -193,7 +193,7 @@ constinit object_pool<std::string, ashlar::with_capacity<10>> in_static_memory;
 constinit object_pool<int,
                       ashlar_test::object_traits<10, construct_on_acquire, null_when_exhausted, ashlar::any_thread<>>>
     shared_in_static_memory;
-constinit object_pool<int> dynamic_in_static_memory(10);
+constinit object_pool<int, ashlar::with_capacity<ashlar::dynamic_capacity>> dynamic_in_static_memory(10);
 
 TEST(object_pool, is_constant_initialised) {
   ashlar::static_pool_handle<in_static_memory> text(in_static_memory.acquire("long enough to allocate its letters"));
@@ -219,7 +219,7 @@ TEST(object_pool, promises_noexcept_exactly_where_it_holds) {
 }
 
 TEST(object_pool, of_no_capacity_is_full_and_empty) {
-  object_pool<int> pool(0);
+  object_pool<int, ashlar::with_capacity<ashlar::dynamic_capacity>> pool(0);
   EXPECT_TRUE(pool.empty());
   EXPECT_EQ(pool.try_acquire(1), nullptr);
   EXPECT_EQ(pool.capacity(), 0u);
@@ -324,7 +324,7 @@ TYPED_TEST(object_pools, release_a_hundred_deep_in_a_reset) {
 
 TEST(object_pool, a_long_chain_needs_no_stack) {
   constexpr std::size_t length = ashlar_test::cases_of_build(100'000, 1'000'000);
-  using pool_type = ashlar::object_pool<chained, ashlar::with_capacity<ashlar::growing>>;
+  using pool_type = ashlar::object_pool<chained>;
   pool_type pool;
   const auto acquire = [&] {
     return pool.acquire(

@@ -73,9 +73,6 @@ constexpr bool knows_no_other = !knows_another_upstream<R> && !knows_another_hel
 struct thing {
   std::uint32_t number = 0;
 };
-struct growing_objects : ashlar::object_pool_traits {
-  static constexpr std::size_t capacity = ashlar::growing;
-};
 struct plan_layout {
   std::array<std::uint64_t, 1> offsets, sizes;
   std::uint64_t height, alignment;
@@ -116,39 +113,39 @@ constexpr plan_layout layout{{0}, {64}, 64, 64};
   X(pmr_monotonic, upstream | held, ashlar::pmr::monotonic_buffer_resource)
 
 // Other types with a default constructor, and their words.
-#define ASHLAR_EACH_OTHER(X)                                                              \
-  X(scratch_arena, nothing, ashlar::scratch_arena)                                        \
-  X(locked_pages, nothing, ashlar::basic_page_resource<ashlar::fresh::locked<>>)          \
-  X(null_resource, nothing, ashlar::null_resource)                                        \
-  X(logging, upstream, ashlar::logging<below>)                                            \
-  X(budget, nothing, ashlar::budget)                                                      \
-  X(shared_budget, nothing, ashlar::shared_budget)                                        \
-  X(bounded_objects, live, ashlar::object_pool<thing, ashlar::with_capacity<16>>)         \
-  X(objects, upstream | held | trims | live, ashlar::object_pool<thing, growing_objects>) \
-  X(ref_pool, upstream | held | trims | live, ashlar::ref_pool<thing>)                    \
-  X(intrusive_pool, upstream | held | trims | live, ashlar::intrusive_pool<thing>)        \
-  X(buffer_pool, upstream | held | trims | live, ashlar::buffer_pool<256>)                \
-  X(counted_pool, upstream | held | trims, ashlar::counted_pool<>)                        \
-  X(labelled, nothing, ashlar::site::labelled<>)                                          \
-  X(pool_allocator, nothing, ashlar::pool_allocator<int>)                                 \
-  X(stateless_allocator, nothing, ashlar::stateless_allocator<int, below>)                \
-  X(resource_delete, nothing, ashlar::resource_delete<int, below>)                        \
-  X(slot_handle, nothing, ashlar::slot_handle<thing>)                                     \
-  X(object_handle, nothing, ashlar::object_pool<thing>::handle)                           \
-  X(ref_ptr, nothing, ashlar::ref_ptr<thing>)                                             \
-  X(buffer_view, nothing, ashlar::buffer_view<256>)                                       \
-  X(problem, nothing, ashlar::plan::problem)                                              \
-  X(arena_options, nothing, ashlar::arena_options)                                        \
-  X(block_pool_options, nothing, ashlar::block_pool_options)                              \
-  X(fixed_block_pool_options, nothing, ashlar::fixed_block_pool_options)                  \
-  X(pool_set_options, nothing, ashlar::pool_set_options)                                  \
-  X(tlsf_resource_options, nothing, ashlar::tlsf_resource_options)                        \
-  X(tlsf_offsets_options, nothing, ashlar::tlsf_offsets_options)                          \
-  X(heap_options, nothing, ashlar::heap_options)                                          \
-  X(chain_options, nothing, ashlar::chain_options)                                        \
-  X(object_pool_options, nothing, ashlar::object_pool_options)                            \
-  X(intrusive_pool_options, nothing, ashlar::intrusive_pool_options)                      \
-  X(counted_pool_options, nothing, ashlar::counted_pool_options)                          \
+#define ASHLAR_EACH_OTHER(X)                                                       \
+  X(scratch_arena, nothing, ashlar::scratch_arena)                                 \
+  X(locked_pages, nothing, ashlar::basic_page_resource<ashlar::fresh::locked<>>)   \
+  X(null_resource, nothing, ashlar::null_resource)                                 \
+  X(logging, upstream, ashlar::logging<below>)                                     \
+  X(budget, nothing, ashlar::budget)                                               \
+  X(shared_budget, nothing, ashlar::shared_budget)                                 \
+  X(bounded_objects, live, ashlar::object_pool<thing, ashlar::with_capacity<16>>)  \
+  X(objects, upstream | held | trims | live, ashlar::object_pool<thing>)           \
+  X(ref_pool, upstream | held | trims | live, ashlar::ref_pool<thing>)             \
+  X(intrusive_pool, upstream | held | trims | live, ashlar::intrusive_pool<thing>) \
+  X(buffer_pool, upstream | held | trims | live, ashlar::buffer_pool<256>)         \
+  X(counted_pool, upstream | held | trims, ashlar::counted_pool<>)                 \
+  X(labelled, nothing, ashlar::site::labelled<>)                                   \
+  X(pool_allocator, nothing, ashlar::pool_allocator<int>)                          \
+  X(stateless_allocator, nothing, ashlar::stateless_allocator<int, below>)         \
+  X(resource_delete, nothing, ashlar::resource_delete<int, below>)                 \
+  X(slot_handle, nothing, ashlar::slot_handle<thing>)                              \
+  X(object_handle, nothing, ashlar::object_pool<thing>::handle)                    \
+  X(ref_ptr, nothing, ashlar::ref_ptr<thing>)                                      \
+  X(buffer_view, nothing, ashlar::buffer_view<256>)                                \
+  X(problem, nothing, ashlar::plan::problem)                                       \
+  X(arena_options, nothing, ashlar::arena_options)                                 \
+  X(block_pool_options, nothing, ashlar::block_pool_options)                       \
+  X(fixed_block_pool_options, nothing, ashlar::fixed_block_pool_options)           \
+  X(pool_set_options, nothing, ashlar::pool_set_options)                           \
+  X(tlsf_resource_options, nothing, ashlar::tlsf_resource_options)                 \
+  X(tlsf_offsets_options, nothing, ashlar::tlsf_offsets_options)                   \
+  X(heap_options, nothing, ashlar::heap_options)                                   \
+  X(chain_options, nothing, ashlar::chain_options)                                 \
+  X(object_pool_options, nothing, ashlar::object_pool_options)                     \
+  X(intrusive_pool_options, nothing, ashlar::intrusive_pool_options)               \
+  X(counted_pool_options, nothing, ashlar::counted_pool_options)                   \
   X(slot_map_options, nothing, ashlar::slot_map_options)
 
 // Containers, which use the words of the standard for these acts.
@@ -170,7 +167,7 @@ constexpr plan_layout layout{{0}, {64}, 64, 64};
   X(forwarding, upstream, ashlar::forwarding<below>)                                   \
   X(limiting, upstream, ashlar::limiting<below>)                                       \
   X(tracing, upstream, ashlar::tracing<below>)                                         \
-  X(object_pool, upstream | held | live, ashlar::object_pool<thing>)
+  X(object_pool, upstream | held | live, ashlar::object_pool<thing, ashlar::with_capacity<ashlar::dynamic_capacity>>)
 
 struct row {
   std::string_view name;
@@ -262,9 +259,9 @@ static_assert(stay_where_they_are<
               ashlar::block_pool<>, ashlar::fixed_block_pool<32>, ashlar::shared_block_pool<>, ashlar::pool_set<>,
               ashlar::shared_pool_set<>, ashlar::tlsf_resource<>, ashlar::local_heap<>, ashlar::owner_heap<>,
               ashlar::heap<>, ashlar::object_pool<thing>, ashlar::object_pool<thing, ashlar::with_capacity<16>>,
-              ashlar::object_pool<thing, growing_objects>, ashlar::ref_pool<thing>, ashlar::intrusive_pool<thing>,
-              ashlar::counted_pool<>, ashlar::slot_map<thing>, ashlar::pmr::unsynchronized_pool_resource,
-              ashlar::pmr::monotonic_buffer_resource>);
+              ashlar::object_pool<thing, ashlar::with_capacity<ashlar::dynamic_capacity>>, ashlar::ref_pool<thing>,
+              ashlar::intrusive_pool<thing>, ashlar::counted_pool<>, ashlar::slot_map<thing>,
+              ashlar::pmr::unsynchronized_pool_resource, ashlar::pmr::monotonic_buffer_resource>);
 
 TEST(public_types, serve_as_static_members){ASHLAR_EACH_RESOURCE(ASHLAR_SERVES_AS_STATIC)}
 

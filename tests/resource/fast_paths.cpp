@@ -19,7 +19,7 @@ struct object {
   object() noexcept {}  // NOLINT(modernize-use-equals-default): leaves the bytes as they are
 };
 using inside = ashlar::object_pool<object, ashlar::with_capacity<1000>>;
-using in_a_block = ashlar::object_pool<object>;
+using in_a_block = ashlar::object_pool<object, ashlar::with_capacity<ashlar::dynamic_capacity>>;
 // most 9, 1: load, compare, branch; next, mask, store; address of the slot
 extern "C" object* acquire_inside(inside& objects) { return objects.acquire(); }
 // most 9, 0: number of the slot; load, mark, store; store

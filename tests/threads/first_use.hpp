@@ -33,7 +33,7 @@ struct first_used {
   ashlar::heap<> heap;
   ashlar::ref_pool<object, ashlar::any_thread<>> counted;
   ashlar::ref_pool<object, ashlar::one_thread> counted_by_one;
-  ashlar::object_pool<object> objects{10};
+  ashlar::object_pool<object> objects;
   ashlar::shared_pool_set<> sizes;
   ashlar::shared_block_pool<> cells{{.cell_bytes = 64}};
   some_pool locked;

@@ -26,11 +26,11 @@ namespace ashlar::ASHLAR_ABI {
 ///     struct message_traits : ashlar::object_pool_traits {
 ///       using lifetime = ashlar::keep_constructed<ashlar::reset_with<&message::clear>>;
 ///     };
-///     ashlar::object_pool<message, message_traits> messages(64);
+///     ashlar::object_pool<message, message_traits> messages;
 struct object_pool_traits {
-  /// The storage of objects. A number: in the pool, which never allocates, and may be `constinit`. `dynamic_capacity`:
-  /// in one block, allocated by the first `acquire` or `reserve`. `growing`: in a growing number of slabs.
-  static constexpr std::size_t capacity = dynamic_capacity;
+  /// The storage of objects. `growing`: in a growing number of slabs. `dynamic_capacity`: in one block, allocated by
+  /// the first `acquire` or `reserve`. A number: in the pool, which never allocates, and may be `constinit`.
+  static constexpr std::size_t capacity = growing;
   /// The time of construction and destruction: `construct_on_acquire`, or `keep_constructed<Reset>`.
   using lifetime = construct_on_acquire;
   /// The result of `acquire` when the pool is exhausted: `throw_when_exhausted`, or `null_when_exhausted`.
@@ -55,9 +55,9 @@ struct with_capacity : Traits {
 ///
 /// | capacity | storage of objects | constructor |
 /// |---|---|---|
-/// | a number | inside the pool | `(lifetime = {})` |
+/// | `growing` | slabs from the upstream | `()`, or `({.max_count, .growth_count}, lifetime = {}, upstream = {})` |
 /// | `dynamic_capacity` | one block from the upstream | `(capacity, lifetime = {}, upstream = {})` |
-/// | `growing` | slabs from the upstream | `({.max_count, .growth_count}, lifetime = {}, upstream = {})` |
+/// | a number | inside the pool | `(lifetime = {})` |
 ///
 /// Cost of an object: its size and 4 bytes outside of it, so that a free object stays untouched. At `hardened` it is
 /// filled with poison, and a guard as large as its alignment follows each object. At level `fast`, in one thread and
@@ -127,6 +127,8 @@ public:
   object_pool(const object_pool_options& options, upstream_type upstream)
     requires grows
       : slots_(std::in_place, options, std::move(upstream)) {}
+  ASHLAR_DELETED("a growing pool takes ({.max_count = 64}); a pool of one block is with_capacity<dynamic_capacity>",
+                 explicit object_pool(std::size_t) requires grows);
 
   object_pool(const object_pool&) = delete;  // objects point into it: what shall move holds it in a std::unique_ptr
   object_pool& operator=(const object_pool&) = delete;
