@@ -58,7 +58,7 @@ if [[ $draft == false && $(uname -m) != aarch64 && -e /usr/aarch64-linux-gnu/inc
 fi
 cd "$target"
 rm -f SHA256SUMS
-find . -maxdepth 1 -type f -regex '.*\.\(tar\.gz\|hpp\|cppm\|deb\|whl\)' -printf "%f\n" | sort |
+find . -maxdepth 1 -type f -regex '.*\.\(tar\.gz\|hpp\|cpp\|cppm\|deb\|whl\)' -printf "%f\n" | sort |
   xargs sha256sum -- >SHA256SUMS
 
 # A user's first program, with what was packed.

@@ -42,7 +42,7 @@ build_and_run() {
 install_ashlar() {
   cmake -G Ninja -S "$ashlar" -B "$work/ashlar" "-DCMAKE_CXX_COMPILER=$compiler" -DASHLAR_BUILD_CLI=OFF \
     -DASHLAR_BUILD_MALLOC=OFF "$@"
-  [[ " $* " != *" -DASHLAR_BUILD_MALLOC=ON "* ]] || cmake --build "$work/ashlar"
+  [[ " $* " != *" -DASHLAR_BUILD_"*"=ON "* ]] || cmake --build "$work/ashlar"
   cmake --install "$work/ashlar" --prefix "$work/prefix"
 }
 
@@ -122,6 +122,29 @@ boost_names() {
     echo "#include \"$ashlar/scripts/outside_suites/boost_pool.hpp\"" >"$work/include/boost/pool/$name.hpp"
   done
   "$compiler" -std=c++20 -I"$work/include" -I"$ashlar/include" "$here/project/boost_names.cpp" -o "$work/program"
+  "$work/program"
+}
+
+# A project of C++11 finds the compiled unit.
+cxx11() {
+  install_ashlar -DASHLAR_BUILD_CORE=ON
+  mkdir "$work/project"
+  cat >"$work/project/CMakeLists.txt" <<'TEXT'
+cmake_minimum_required(VERSION 3.10)
+project(old LANGUAGES CXX)
+set(CMAKE_CXX_STANDARD 11)
+find_package(ashlar 0.2 REQUIRED)
+add_executable(program "${PROGRAM}")
+target_link_libraries(program ashlar::core)
+TEXT
+  local program=$ashlar/tests/cxx11/program.cpp found
+  cmake -S "$work/project" -B "$work/build" "-DCMAKE_PREFIX_PATH=$work/prefix" "-DPROGRAM=$program" \
+    "-DCMAKE_CXX_COMPILER=$compiler"
+  build_and_run_first
+  command -v pkg-config >/dev/null || return 0
+  found=$(PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig pkg-config --cflags --libs ashlar-core)
+  # shellcheck disable=SC2086 # flags are words
+  "$compiler" -std=c++11 "$program" $found "-Wl,-rpath,$work/prefix/lib" -o "$work/program"
   "$work/program"
 }
 
