@@ -79,7 +79,7 @@ constexpr ashlar::fixed_block_pool_options fixed_cells{.retain_slabs = ashlar::n
 constexpr ashlar::pool_set_options classes{.retain_slabs = ashlar::never_release};
 constexpr ashlar::tlsf_resource_options regions{.growth = {.smallest = 4096, .largest = 16384},
                                                 .retain_regions = ashlar::never_release};
-constexpr ashlar::proportional_growth chunks{.smallest = 4096, .largest = 16384};
+constexpr ashlar::stack_resource_options chunks{.initial_bytes = 4096, .max_growth_bytes = 16384};
 constexpr ashlar::heap_options pieces{.retain_bytes = std::size_t{1} << 29};  // a peak above it goes back at once
 constexpr ashlar::object_pool_options objects{.growth_count = 100};
 

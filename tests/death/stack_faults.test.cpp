@@ -186,6 +186,19 @@ TEST(arena_faults, a_destructor_that_ends_its_own_arena) {
   }
 }
 
+TEST(stack_frees, without_a_size_are_checked) {
+  if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
+  ashlar::stack_resource<> stack;
+  void* const below = stack.allocate(16, 8);
+  void* const top = stack.allocate(100, 8);
+  ASHLAR_EXPECT_LAST_WORDS(stack.deallocate(below),
+                           "ashlar: out_of_order: freed a block that is not on top of the stack, pointer 0x*, "
+                           "resource 0x*");
+  stack.deallocate(top);
+  ASHLAR_EXPECT_LAST_WORDS(stack.deallocate(top), "ashlar: double_free: freed a block that is free, pointer 0x*, "
+                                                  "resource 0x*");
+}
+
 TEST(arena_faults, blocks_of_a_former_frame_or_reset) {
   if (!ashlar_test::is_checked) GTEST_SKIP() << "looked for from level checked on";
   const std::string invalid =
@@ -314,7 +327,7 @@ std::byte* take(Stack& stack) {
 }
 
 TEST_F(stack_dead_blocks, what_a_rewind_frees_is_poisoned) {
-  growing stack(ashlar::proportional_growth{.smallest = 64 * 1024, .largest = 64 * 1024, .divisor = 1});
+  growing stack({.initial_bytes = 64 * 1024, .max_growth_bytes = 64 * 1024});
   const auto start = stack.mark();
   const std::array<std::byte*, 3> p = {take(stack), take(stack), take(stack)};
   stack.rewind(start);
@@ -331,7 +344,7 @@ TEST_F(stack_dead_blocks, what_a_block_gave_up_in_place_is_dead) {
 }
 
 TEST_F(stack_dead_blocks, a_chunk_is_looked_at_when_the_stack_leaves_it) {
-  growing stack(ashlar::proportional_growth{.smallest = 4096, .largest = 4096, .divisor = 1});
+  growing stack({.initial_bytes = 4096, .max_growth_bytes = 4096});
   static_cast<void>(take(stack));
   std::byte* const p = take(stack);
   stack.deallocate(p, bytes, 8);

@@ -24,9 +24,9 @@
 namespace {
 
 using ashlar::null_resource;
-using ashlar::proportional_growth;
 using ashlar::resource_ref;
 using ashlar::stack_resource;
+using ashlar::stack_resource_options;
 using ashlar::two_ended_stack;
 using ashlar::detail::stack_grain;
 using ashlar_test::counting_resource;
@@ -36,7 +36,7 @@ using shared = resource_ref<counting_resource<>>;
 using stack = stack_resource<shared>;
 using buffer_stack = stack_resource<null_resource>;
 
-constexpr proportional_growth small_steps{.smallest = 1024, .largest = 8192, .divisor = 1};
+constexpr stack_resource_options small_steps{.initial_bytes = 1024, .max_growth_bytes = 8192};
 
 struct lifo : ashlar_test::conformance_defaults {
   static constexpr bool any_order = false;
@@ -67,6 +67,19 @@ TEST(stack_resource, an_ordinary_block_costs_no_header_at_fast) {
     EXPECT_EQ(s.used() - before, taken(bytes));
   }
   if (!ashlar_test::is_checked) EXPECT_EQ(taken(64), 64u);
+}
+
+TEST(stack_resource, takes_the_top_block_back_without_its_size) {
+  counting_resource<> upstream;
+  stack s({.initial_bytes = 256}, upstream);
+  std::vector<void*> blocks;
+  for (const std::size_t bytes : {0u, 1u, 100u, 1000u, 17u, 5000u}) blocks.push_back(s.allocate(bytes, stack_grain));
+  for (; !blocks.empty(); blocks.pop_back()) {
+    s.deallocate(blocks.back());
+    EXPECT_TRUE(s.invariant());
+    EXPECT_FALSE(s.owns(blocks.back()));
+  }
+  EXPECT_EQ(s.used(), 0u);
 }
 
 TEST(stack_resource, large_alignments_are_served_or_refused) {
@@ -130,11 +143,11 @@ TEST(stack_resource, growth_is_geometric_and_bounded) {
     static_cast<void>(s.allocate(100, 8));
     const std::size_t now = upstream.balance().bytes;
     largest_step = std::max(largest_step, now - held);
-    EXPECT_LE(now - held, small_steps.largest);
+    EXPECT_LE(now - held, small_steps.max_growth_bytes);
     held = now;
   }
-  EXPECT_EQ(largest_step, small_steps.largest);
-  EXPECT_LE(upstream.allocations(), 200'000u / small_steps.largest + 5);
+  EXPECT_EQ(largest_step, small_steps.max_growth_bytes);
+  EXPECT_LE(upstream.allocations(), 200'000u / small_steps.max_growth_bytes + 5);
 }
 
 TEST(stack_resource, a_block_larger_than_any_step_has_a_chunk_of_its_own) {

@@ -46,7 +46,7 @@ inline constexpr ashlar::heap_options torture_heap{.retain_bytes = 0};
 inline constexpr ashlar::pool_set_options torture_classes{};
 inline constexpr ashlar::tlsf_resource_options torture_regions{
     .growth = {.smallest = 4096, .largest = std::size_t{64} * 1024, .divisor = 2}};
-inline constexpr ashlar::proportional_growth torture_growth{.smallest = 1024, .largest = 8192};
+inline constexpr ashlar::stack_resource_options torture_growth{.initial_bytes = 1024, .max_growth_bytes = 8192};
 inline constexpr ashlar::fixed_block_pool_options torture_limits{};
 
 /// `R` with these options over the counting memory.

@@ -172,10 +172,8 @@ void tlsf_buffer(std::size_t a, std::size_t b) {
   use_some(r);
 }
 void stack_growth(std::size_t a, std::size_t b) {
-  use_made_of<ashlar::stack_resource<upstream_ref>>(ashlar::proportional_growth{.smallest = a, .largest = b});
-}
-void stack_divisor(std::size_t a, std::size_t) {
-  use_made_of<ashlar::stack_resource<upstream_ref>>(ashlar::proportional_growth{.divisor = a});
+  use_made_of<ashlar::stack_resource<upstream_ref>>(
+      ashlar::stack_resource_options{.initial_bytes = a, .max_growth_bytes = b});
 }
 void offsets_options(std::size_t a, std::size_t b) {
   on_little_memory([&](counting_resource<>& below) {
@@ -234,7 +232,6 @@ constexpr attempt attempts[] = {
     {"tlsf_divisor", &tlsf_divisor},
     {"tlsf_buffer", &tlsf_buffer},
     {"stack_growth", &stack_growth},
-    {"stack_divisor", &stack_divisor},
     {"offsets_options", &offsets_options},
     {"slot_map_options", &slot_map_options},
     {"chain_options", &chain_options},

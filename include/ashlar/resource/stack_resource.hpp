@@ -20,6 +20,12 @@
 
 namespace ashlar::ASHLAR_ABI {
 
+/// Growth of a `stack_resource`: each chunk is as large as all before it, or as its first block.
+struct stack_resource_options {
+  std::size_t initial_bytes = 1024;                             ///< of the first chunk
+  std::size_t max_growth_bytes = std::size_t{2} * 1024 * 1024;  ///< of the largest chunk; at least `initial_bytes`
+};
+
 /// Owns an `Upstream`. Blocks form a stack in chunks of it, or in a buffer and then in chunks.
 ///
 ///   buffer or nothing     chunk                 chunk                            spare
@@ -44,9 +50,7 @@ class stack_resource {
   using chunk = order::chunk;
 
 public:
-  /// The default growth: each chunk is as large as all before it, up to 2 MiB.
-  static constexpr proportional_growth default_growth{
-      .smallest = 1024, .largest = std::size_t{2} * 1024 * 1024, .divisor = 1};
+  static constexpr bool is_self_describing = false;  // `deallocate(p)` takes the block on top only
 
   /// A position, small and freely copied. It can be rewound to any number of times while the block that was on top at
   /// `mark()` is live.
@@ -58,16 +62,13 @@ public:
 
   stack_resource() = default;
   explicit stack_resource(Upstream upstream) noexcept : upstream_(std::move(upstream)) {}
-  explicit stack_resource(const proportional_growth& growth, Upstream upstream = {}) noexcept
-      : growth_(growth), upstream_(std::move(upstream)) {
-    expect_growth(growth);
-  }
+  explicit stack_resource(const stack_resource_options& options, Upstream upstream = {}) noexcept
+      : growth_(growth_of(options)), upstream_(std::move(upstream)) {}
 
   /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
   explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
-                          const proportional_growth& growth = default_growth) noexcept
-      : growth_(growth), upstream_(std::move(upstream)) {
-    expect_growth(growth);
+                          const stack_resource_options& options = {}) noexcept
+      : growth_(growth_of(options)), upstream_(std::move(upstream)) {
     const std::size_t skipped = (0 - address_of(buffer.data())) & (order::grain - 1);
     if (buffer.size() < skipped + order::grain) return;
     bottom_.begin = bottom_.top = buffer.data() + skipped;
@@ -104,6 +105,15 @@ public:
     const order::block freed = {static_cast<std::byte*>(p), bytes, alignment};
     order_.expect_top(freed, this, has_memory());
     if (ASHLAR_UNLIKELY(freed.data + order::bytes_of(bytes) != top_)) return deallocate_slow(p, bytes, alignment);
+    free_down_to(order_.pop(freed, freed.data));
+  }
+
+  /// As above, without the size. Expects: the block on top, of an alignment up to two pointers. Complexity: O(1); if
+  /// the block is not on top, at `checked` O(blocks above).
+  void deallocate(void* p) noexcept {
+    const order::block freed = order_.block_at(static_cast<std::byte*>(p));
+    order_.expect_top(freed, this, has_memory());
+    if (stands_in_empty_chunk()) step_down();
     free_down_to(order_.pop(freed, freed.data));
   }
 
@@ -193,6 +203,12 @@ public:
   [[nodiscard]] friend bool operator==(const stack_resource& a, const stack_resource& b) noexcept { return &a == &b; }
 
 private:
+  [[nodiscard]] static constexpr proportional_growth growth_of(const stack_resource_options& options) noexcept {
+    return {.smallest = options.initial_bytes,
+            .largest = std::max(options.initial_bytes, options.max_growth_bytes),
+            .divisor = 1};
+  }
+
   // A chunk's header has blocks on both sides, so it is verified first; the buffer's header is a member of the stack.
   template <class Chunk>
   [[nodiscard]] ASHLAR_INLINE Chunk* expect_sound(Chunk* seen) const noexcept {
@@ -371,7 +387,7 @@ private:
   chunk bottom_{};  // the buffer, or nothing
   ASHLAR_NO_UNIQUE_ADDRESS order order_{};
   ASHLAR_NO_UNIQUE_ADDRESS detail::stack_poison<> poison_{};
-  proportional_growth growth_ = default_growth;
+  proportional_growth growth_ = growth_of({});
   std::size_t held_bytes_ = 0;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_{};
 };

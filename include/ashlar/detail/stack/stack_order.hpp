@@ -197,6 +197,9 @@ struct unchecked_order : stack_units<unchecked_order> {
     return below;
   }
 
+  /// Returns: the block that starts at `data`, as far as it is recorded.
+  [[nodiscard]] static stack_block block_at(std::byte* data) noexcept { return {data}; }
+
   // Nothing is recorded, so no error is found.
   void resize(std::size_t /*bytes*/) noexcept {}
   void rewind(const position& /*to*/, const void* /*top*/, const void* /*resource*/) noexcept {}
@@ -248,6 +251,15 @@ public:
     const label leaving = read(last_);
     last_ = leaving.previous;
     return leaving.below;
+  }
+
+  /// Returns: the block that starts at `data`, as far as it is recorded. Complexity: O(blocks above).
+  [[nodiscard]] stack_block block_at(std::byte* data) const noexcept {
+    const label* at = last_;
+    while (at != nullptr && data_of(at) != data) at = read(at).previous;
+    if (at == nullptr) return {data};
+    const label found = read(at);
+    return {data, found.bytes, found.alignment};
   }
 
   /// Effects: sets the size of the top block.
