@@ -171,10 +171,10 @@ endif()
 
 # libashlar-route.so: the objects of libashlar, whose exports that take or make blocks have other names there, behind
 # functions of the same names that route calls by their site. route/family.cpp declares them.
-set(ashlar_routed_names malloc free calloc realloc reallocarray free_sized free_aligned_sized malloc_usable_size rallocx
-  xallocx sdallocx _Znwm ashlar_realloc ashlar_free_sized ashlar_usable_size ashlar_try_expand ashlar_heap_free
+set(ashlar_routed_names malloc free calloc realloc malloc_usable_size rallocx xallocx
+  sdallocx _Znwm ashlar_realloc ashlar_free_sized ashlar_usable_size ashlar_try_expand ashlar_heap_free
   ashlar_heap_realloc ashlar_heap_of cfree ashlar_free __libc_free __libc_cfree ashlar_malloc __libc_malloc __libc_calloc
-  __libc_realloc __libc_reallocarray _ZdlPv _ZdlPvSt11align_val_t _Znam _ZdaPv)
+  __libc_realloc _ZdlPv _ZdlPvSt11align_val_t _Znam _ZdaPv)
 if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   set(ashlar_unrouted_objects "")
   list(TRANSFORM ashlar_routed_names REPLACE "(.+)" "--redefine-sym=\\1=ashlar_unrouted_\\1" OUTPUT_VARIABLE renamings)

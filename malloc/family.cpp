@@ -53,22 +53,8 @@ ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
   return drop_in::reallocate(p, bytes, drop_in::granule);
 }
 
-ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
-  std::size_t bytes = 0;
-  if (!ashlar::checked_mul(count, each, bytes)) return drop_in::refuse(ENOMEM);
-  return drop_in::reallocate(p, bytes, drop_in::granule);
-}
-
 /// A name that programs of before glibc 2.26 call.
 ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
-
-/// As C23 has it.
-ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
-  drop_in::deallocate_sized(p, bytes, drop_in::granule);
-}
-ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
-  drop_in::deallocate_sized(p, bytes, alignment);
-}
 
 ASHLAR_EXPORT void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
   return drop_in::allocate_at(alignment, bytes);
@@ -112,8 +98,6 @@ ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noe
 ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
 ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
 ASHLAR_EXPORT_AS("posix_memalign") int __posix_memalign(void** out, std::size_t alignment, std::size_t bytes) noexcept;
-ASHLAR_EXPORT_AS("reallocarray")
-void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept;
 ASHLAR_EXPORT_AS("memalign") void* __libc_memalign(std::size_t alignment, std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("valloc") void* __libc_valloc(std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("pvalloc") void* __libc_pvalloc(std::size_t bytes) noexcept;

@@ -10,6 +10,8 @@
 
 #include <malloc.h>
 
+#include <ashlar/base/bits.hpp>
+
 #include "malloc/export.hpp"
 
 extern "C" {
@@ -22,6 +24,14 @@ struct sized_block {
 using hint = std::uint8_t;  // of 0 to 255
 
 std::size_t nallocx(std::size_t bytes, int flags) noexcept;
+
+// The C library's, which has it by the realloc of the program.
+ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
+  std::size_t bytes = 0;
+  if (ashlar::checked_mul(count, each, bytes)) return ::realloc(p, bytes);
+  errno = ENOMEM;
+  return nullptr;
+}
 
 // jemalloc.
 ASHLAR_EXPORT void dallocx(void* p, int) noexcept { ::free(p); }

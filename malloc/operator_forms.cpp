@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The operators new and delete that the standard defines by others: each calls the form that the loader finds for all
-// of the program, which may have replaced it. A block of the program's operator new comes to its operator delete.
+// The operators new and delete that the standard defines by others, and free with a size: each calls the form that the
+// loader finds for all of the program, which may have replaced it. A block of the program's operator new comes to its
+// operator delete.
 #include <cstddef>
+#include <cstdlib>
 #include <new>
 
 #include <ashlar/base/atomics.hpp>
@@ -59,9 +61,9 @@ template <class... Form, class Make, class... Arguments>
   }
 }
 
-/// Returns: whether a sized delete knows the size of its block. At level `fast` it would save nothing.
-[[nodiscard]] ASHLAR_INLINE bool knows_sizes() noexcept {
-  return checking_level >= checking::checked && served_forms.has_all;
+/// Returns: whether a sized delete, or free, knows the size of its block. At level `fast` it would save nothing.
+[[nodiscard]] ASHLAR_INLINE bool knows_sizes(const bool& is_served = served_forms.has_all) noexcept {
+  return checking_level >= checking::checked && is_served;
 }
 
 template <class Function>
@@ -84,17 +86,18 @@ constinit served served_forms;
 ASHLAR_COLD void look_for_replaced_forms() noexcept {
   served_forms.has_new = is_same<void*(std::size_t)>(&::operator new, &new_of_library);
   served_forms.has_delete = is_same<void(void*) noexcept>(&::operator delete, &deallocate_by_free);
-  if constexpr (checking_level >= checking::checked)
-    served_forms.has_all =
-        served_forms.has_new && served_forms.has_delete &&
-        is_same<void*(std::size_t)>(&::operator new[], &new_array_of_library) &&
-        is_same<void*(std::size_t, nothrow) noexcept>(&::operator new, &nothrow_of_library) &&
-        is_same<void*(std::size_t, nothrow) noexcept>(&::operator new[], &nothrow_array_of_library) &&
-        is_same<void*(std::size_t, std::align_val_t)>(&::operator new, &new_aligned_of_library) &&
-        is_same<void*(std::size_t, std::align_val_t)>(&::operator new[], &new_array_aligned_of_library) &&
-        is_same<void(void*) noexcept>(&::operator delete[], &delete_array_of_library) &&
-        is_same<void(void*, std::align_val_t) noexcept>(&::operator delete, &delete_aligned_of_library) &&
-        is_same<void(void*, std::align_val_t) noexcept>(&::operator delete[], &delete_array_aligned_of_library);
+  if constexpr (checking_level < checking::checked) return;
+  served_forms.has_free = is_same<void(void*) noexcept>(&::free, &deallocate_by_free);
+  served_forms.has_all =
+      served_forms.has_new && served_forms.has_delete &&
+      is_same<void*(std::size_t)>(&::operator new[], &new_array_of_library) &&
+      is_same<void*(std::size_t, nothrow) noexcept>(&::operator new, &nothrow_of_library) &&
+      is_same<void*(std::size_t, nothrow) noexcept>(&::operator new[], &nothrow_array_of_library) &&
+      is_same<void*(std::size_t, std::align_val_t)>(&::operator new, &new_aligned_of_library) &&
+      is_same<void*(std::size_t, std::align_val_t)>(&::operator new[], &new_array_aligned_of_library) &&
+      is_same<void(void*) noexcept>(&::operator delete[], &delete_array_of_library) &&
+      is_same<void(void*, std::align_val_t) noexcept>(&::operator delete, &delete_aligned_of_library) &&
+      is_same<void(void*, std::align_val_t) noexcept>(&::operator delete[], &delete_array_aligned_of_library);
 }
 
 }  // namespace ashlar::drop_in
@@ -133,6 +136,20 @@ ASHLAR_EXPORT_REPLACED void operator delete(void* p, std::align_val_t alignment,
 ASHLAR_EXPORT_REPLACED void operator delete[](void* p, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   ::operator delete[](p, alignment);
 }
+
+extern "C" {
+
+// As C23 has them.
+ASHLAR_EXPORT void free_sized(void* p, std::size_t bytes) noexcept {
+  if (drop_in::knows_sizes(drop_in::served_forms.has_free)) return drop_in::deallocate_sized(p, bytes, 1);
+  ::free(p);
+}
+ASHLAR_EXPORT void free_aligned_sized(void* p, std::size_t alignment, std::size_t bytes) noexcept {
+  if (drop_in::knows_sizes(drop_in::served_forms.has_free)) return drop_in::deallocate_sized(p, bytes, alignment);
+  ::free(p);
+}
+
+}  // extern "C"
 
 ASHLAR_EXPORT_REPLACED void operator delete(void* p, std::size_t bytes) noexcept {
   if (drop_in::knows_sizes()) return drop_in::deallocate_sized(p, bytes, 1);

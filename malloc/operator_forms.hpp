@@ -26,6 +26,7 @@ struct served {
   bool has_new = false;     ///< new(bytes)
   bool has_delete = false;  ///< delete(p)
   bool has_all = false;     ///< all that make a block: each has the size that a sized delete is called with
+  bool has_free = false;    ///< free
 };
 extern constinit ASHLAR_OF_THIS_LIBRARY served served_forms;
 

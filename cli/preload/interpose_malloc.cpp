@@ -100,16 +100,12 @@ ASHLAR_EXPORT void* calloc(std::size_t n, std::size_t each) noexcept {
   return p;
 }
 
-ASHLAR_EXPORT void* realloc(void* old, std::size_t bytes) noexcept { return recorder::reallocate(old, bytes); }
-
-ASHLAR_EXPORT void* reallocarray(void* old, std::size_t n, std::size_t each) noexcept {
-  std::size_t bytes = 0;
-  if (ashlar::checked_mul(n, each, bytes)) return recorder::reallocate(old, bytes);
-  errno = ENOMEM;
-  return nullptr;
+// Functions that stand on these two call those of a program that has its own: so no compiler inlines these.
+ASHLAR_EXPORT ASHLAR_NOINLINE void* realloc(void* old, std::size_t bytes) noexcept {
+  return recorder::reallocate(old, bytes);
 }
 
-ASHLAR_EXPORT void free(void* p) noexcept {
+ASHLAR_EXPORT ASHLAR_NOINLINE void free(void* p) noexcept {
   if (p == nullptr || recorder::in_bootstrap(p)) return;
   recorder::note_block(operation::free_, p);
   real.free(p);

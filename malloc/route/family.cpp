@@ -28,7 +28,6 @@ struct ashlar_heap;
 ASHLAR_UNROUTED(void*, malloc, std::size_t bytes) noexcept;
 ASHLAR_UNROUTED(void*, calloc, std::size_t count, std::size_t each) noexcept;
 ASHLAR_UNROUTED(void*, realloc, void* p, std::size_t bytes) noexcept;
-ASHLAR_UNROUTED(void*, reallocarray, void* p, std::size_t count, std::size_t each) noexcept;
 ASHLAR_UNROUTED(void*, rallocx, void* p, std::size_t bytes, int flags) noexcept;
 ASHLAR_UNROUTED(std::size_t, xallocx, void* p, std::size_t bytes, std::size_t extra, int flags) noexcept;
 ASHLAR_UNROUTED(void*, _Znwm, std::size_t bytes);
@@ -184,9 +183,6 @@ ashlar_heap* ashlar_heap_of_process();
     return ashlar_unrouted_##name arguments;                                           \
   }
 ASHLAR_BY_BLOCK(void, free, (void* p), (p), route::deallocate(*of, p), noexcept)
-ASHLAR_BY_BLOCK(void, free_sized, (void* p, std::size_t bytes), (p, bytes), route::deallocate(*of, p), noexcept)
-ASHLAR_BY_BLOCK(void, free_aligned_sized, (void* p, std::size_t alignment, std::size_t bytes), (p, alignment, bytes),
-                route::deallocate(*of, p), noexcept)
 ASHLAR_BY_BLOCK(void, sdallocx, (void* p, std::size_t bytes, int flags), (p, bytes, flags), route::deallocate(*of, p),
                 noexcept)
 ASHLAR_BY_BLOCK(void, ashlar_free_sized, (void* p, std::size_t bytes, std::size_t alignment), (p, bytes, alignment),
@@ -215,13 +211,6 @@ ASHLAR_EXPORT void* realloc(void* p, std::size_t bytes) noexcept {
   return ashlar_unrouted_realloc(p, bytes);
 }
 
-ASHLAR_EXPORT void* reallocarray(void* p, std::size_t count, std::size_t each) noexcept {
-  std::size_t bytes = 0;
-  if (!route::range.has(p) || !ashlar::checked_mul(count, each, bytes))
-    return ashlar_unrouted_reallocarray(p, count, each);
-  return route::resize_routed(p, bytes);
-}
-
 ASHLAR_EXPORT_AS("free") void cfree(void* p) noexcept;
 ASHLAR_EXPORT_AS("free") void ashlar_free(void* p);
 ASHLAR_EXPORT_AS("free") void __libc_free(void* p) noexcept;
@@ -230,8 +219,6 @@ ASHLAR_EXPORT_AS("malloc") void* __libc_malloc(std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("calloc") void* __libc_calloc(std::size_t count, std::size_t each) noexcept;
 ASHLAR_EXPORT_AS("realloc") void* __libc_realloc(void* p, std::size_t bytes) noexcept;
 ASHLAR_EXPORT_AS("free") void __libc_cfree(void* p) noexcept;
-ASHLAR_EXPORT_AS("reallocarray")
-void* __libc_reallocarray(void* p, std::size_t count, std::size_t each) noexcept;
 
 ASHLAR_EXPORT void* rallocx(void* p, std::size_t bytes, int flags) noexcept {
   if (!route::range.has(p)) return ashlar_unrouted_rallocx(p, bytes, flags);

@@ -30,3 +30,10 @@ ashlar_add_other_malloc(3 mimalloc mimalloc)
 set(family ${Python3_EXECUTABLE} "${others}/family.py")
 ashlar_add_libashlar_test(family ${family} "${others}/family.txt" ${files_of_mallocs} -- ${found_mallocs})
 ashlar_add_libashlar_test(family.planted ${family} --planted "${others}/family.txt" ${files_of_mallocs} -- ${found_mallocs})
+
+# A malloc in the program itself.
+ashlar_add_c_program(libashlar_own_malloc "${others}/own.c")
+target_include_directories(libashlar_own_malloc PRIVATE "${PROJECT_SOURCE_DIR}")
+foreach(library IN LISTS mallocs)
+  ashlar_add_preloaded_test(own.${library} ${library} "" $<TARGET_FILE:libashlar_own_malloc>)
+endforeach()
