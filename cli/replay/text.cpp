@@ -66,8 +66,8 @@ void note_threads(std::vector<std::string>& notes, const detail::replay_counts& 
                      "operations, so more may be live at once than in the program.");
 }
 
-void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* what) {
-  if (n != 0) notes.push_back(fmt::format("{} {}", grouped(n), what));
+void add_skipped(std::vector<std::string>& notes, std::uint64_t n, const char* one, const char* many) {
+  if (n != 0) notes.push_back(counted(n, one, many));
 }
 
 /// Returns: whether one thread waited for a processor a third of the time, which no allocator causes.
@@ -174,10 +174,14 @@ std::vector<std::string> replay_notes(const replay_figures& figures, const repla
         "Other programs kept the processors busy: wall time, and with it the latencies, is far above processor time. "
         "Repeat it on a quiet machine.");
   add_skipped(notes, trace.counts.never_freed,
+              "object was never freed by the program: it is allocated in the replay, and not freed there either.",
               "objects were never freed by the program: they are allocated in the replay, and not freed there either.");
-  add_skipped(notes, trace.counts.unknown_objects, "frees of objects older than the trace were left out.");
-  add_skipped(notes, trace.counts.failed, "calls that returned null were left out.");
-  add_skipped(notes, trace.counts.impossible, "events that contradict the rest were left out.");
+  add_skipped(notes, trace.counts.unknown_objects, "free of an object older than the trace was left out.",
+              "frees of objects older than the trace were left out.");
+  add_skipped(notes, trace.counts.failed, "call that returned null was left out.",
+              "calls that returned null were left out.");
+  add_skipped(notes, trace.counts.impossible, "event that contradicts the rest was left out.",
+              "events that contradict the rest were left out.");
   notes.insert(notes.end(), trace.left_out.begin(), trace.left_out.end());
   if (!trace.missing.empty()) notes.push_back("Not on this machine: " + joined(trace.missing, ", ") + ".");
   return notes;

@@ -121,6 +121,11 @@ TEST_F(replay, threads_end_where_they_ended) {
   for (const json& row : j["allocators"]) EXPECT_FALSE(row.contains("failure")) << row;
 }
 
+TEST_F(replay, a_note_of_one_object_speaks_of_one) {
+  ASSERT_EQ(ashlar("replay " + threads_sample(1) + " --with glibc --repetitions 1"), 0) << text("err");
+  EXPECT_TRUE(said("out", "· 1 object was never freed by the program: it is allocated in the replay"));
+}
+
 TEST_F(replay, a_library_that_is_no_allocator_fails_and_the_others_go_on) {
   Dl_info zstd{};
   ASSERT_NE(::dladdr(reinterpret_cast<void*>(&ZSTD_versionNumber), &zstd), 0);
