@@ -87,13 +87,19 @@ std::uint32_t id_of_name(const char* name) noexcept {
                    [text](std::byte* to) { return detail::trace_io::put_text(to, text); });
 }
 
+/// Effects: counts lost events. They are reported at once: without memory there may be no trace that tells of them.
+void count_lost(std::uint64_t events) noexcept {
+  if (events != 0 && dropped.fetch_add(events, std::memory_order_relaxed) == 0 && !file.failed())
+    tell_failure(ENOMEM, file.path());
+}
+
 /// Expects: `log.lock` is held.
 void write_log(thread_log& log) noexcept {
   if (!file.failed()) write_modules();
   if (!file.failed()) write_stacks();
   if (!file.failed()) names.write();
   if (log.count.load(std::memory_order_relaxed) != log.written) written_since_end.store(true);
-  dropped.fetch_add(write_records(log), std::memory_order_relaxed);
+  count_lost(write_records(log));
 }
 
 void on_thread_exit(void*) noexcept {
@@ -191,7 +197,7 @@ thread_log* begin_thread() noexcept {
 thread_log* note_late(const detail::trace_io::record& r) noexcept {
   tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
   thread_log* const log = begin_thread();
-  if (log == nullptr) dropped.fetch_add(late.append(self.thread, r, write_log), std::memory_order_relaxed);
+  if (log == nullptr) count_lost(late.append(self.thread, r, write_log));
   return log;
 }
 

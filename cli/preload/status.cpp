@@ -15,6 +15,7 @@ namespace {
 recording_status* page = nullptr;
 constinit std::atomic<recorded_process*> own{nullptr};
 constinit std::atomic<std::uint32_t> threads{0};
+constinit std::atomic<bool> has_failed{false};
 
 recording_status* attach(int id) noexcept {
   shmid_ds facts{};
@@ -73,10 +74,12 @@ void disconnect_status() noexcept { page = nullptr; }
 void reset_status() noexcept {
   own.store(nullptr, std::memory_order_relaxed);
   threads.store(0, std::memory_order_relaxed);
+  has_failed.store(false, std::memory_order_relaxed);
 }
 
 void tell_failure(int error, const char* path) noexcept {
-  if (page == nullptr || page->failures.fetch_add(1, std::memory_order_relaxed) != 0) return;
+  if (page == nullptr || has_failed.exchange(true, std::memory_order_relaxed)) return;
+  if (page->failures.fetch_add(1, std::memory_order_relaxed) != 0) return;
   page->first_error.store(error, std::memory_order_relaxed);
   const std::size_t length = strnlen(path, sizeof page->path - 1);
   std::memcpy(page->path, path, length);

@@ -75,7 +75,7 @@ void disconnect_status() noexcept;
 /// Effects: in a forked child: the parent's reports are not the child's.
 void reset_status() noexcept;
 
-/// Effects: reports that the trace `path` ends before the program does.
+/// Effects: reports, once, that the trace `path` ends before the program does, or lacks events.
 void tell_failure(int error, const char* path) noexcept;
 
 }  // namespace ashlar::recorder

@@ -115,7 +115,7 @@ bool trace_file::give_up(int error) noexcept {
 void trace_file::mark_failure(int error) noexcept {
   if (!started_ || !still_ours() || fcntl(fd_, F_SETFL, 0) != 0) return;
   const std::span header = make_file_header(error);
-  static_cast<void>(pwrite(fd_, header.data(), header.size(), 0) == 0);
+  if (pwrite(fd_, header.data(), header.size(), 0) < 0) swallow_signal(errno);
 }
 
 bool trace_file::ensure_open() noexcept {

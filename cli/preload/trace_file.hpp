@@ -32,6 +32,8 @@ public:
   [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }
   [[nodiscard]] std::uint64_t start_ns() const noexcept { return start_ns_; }
   [[nodiscard]] pid_t process() const noexcept { return process_; }
+  /// Returns: its path; until it is opened, the path that was wished.
+  [[nodiscard]] const char* path() const noexcept { return started_ ? path_ : pattern_storage_; }
 
 private:
   void start_clock() noexcept;

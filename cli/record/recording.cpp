@@ -244,6 +244,7 @@ std::string record_status::failure() const {
 std::string describe_write_error(int error) {
   if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
   if (error == ENOSPC) return "the disk was full";
+  if (error == ENOMEM) return "there was no memory for the recorder";
   return std::string("writing failed: ") + std::strerror(error);
 }
 

@@ -141,9 +141,9 @@ int record_verb(int argc, char** argv) {
                "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
                argv[0]);
   app.footer("Exit status: that of the program, or 128 + the signal that ended it. 124 nothing was recorded,\n"
-             "125 a trace was not written to its end (the disk was full, a process that it started was\n"
-             "killed), 126 and 127 the program cannot be run or found, 1 the trace cannot be made, 2 the\n"
-             "command line is invalid.");
+             "125 a trace was not written to its end (the disk was full, there was no memory for it, a process\n"
+             "that it started was killed), 126 and 127 the program cannot be run or found, 1 the trace cannot\n"
+             "be made, 2 the command line is invalid.");
   add_value(app, "-o,--output FILE", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
   add_value(app, "--stacks N", c.stack_depth,
             "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "

@@ -25,6 +25,8 @@ TEST_F(record_outcome, programs_notice_nothing_when_the_disk_is_full) {
   EXPECT_TRUE(failed(record_victim("killed", "", "ulimit -f 1; "), not_whole,
                      file() + ": writing failed: File too large; the program's own exit status is 137\n"));
   EXPECT_EQ(record_victim("threads", "-q", "ulimit -f 1; "), not_whole) << output();
+  EXPECT_TRUE(
+      failed(record_victim("forbids_files"), not_whole, "File too large; the program's own exit status is 0\n"));
 }
 
 TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
@@ -38,6 +40,20 @@ TEST_F(record_outcome, a_full_disk_leaves_whole_chunks_and_is_reported) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0);
   EXPECT_TRUE(says("The recording ended before the program: writing failed: File too large."));
   EXPECT_FALSE(says("killed"));
+}
+
+TEST_F(record_outcome, events_that_memory_was_missing_for_are_reported) {
+  int reports = 0;
+  for (int kib = 8'000; kib <= 32'000; kib += 2'000) {
+    const int status = record_victim("forms", "", "ulimit -d " + std::to_string(kib) + "; ");
+    if (status == 0) {
+      EXPECT_EQ(recording(file()).count(operation::malloc_, 10'001), 1U) << kib;
+      continue;
+    }
+    EXPECT_TRUE(failed(status, not_whole, "no memory for the recorder; the program's own exit status is 0\n")) << kib;
+    ++reports;
+  }
+  EXPECT_GT(reports, 0);
 }
 
 TEST_F(record_outcome, a_file_size_limit_is_an_error_of_every_verb) {

@@ -129,6 +129,12 @@ const std::map<std::string, mode> modes{
        operator delete[](keep(operator new[](10'019)), 10'019);
        operator delete(keep(operator new(10'020, align_val_t{32})), 10'020, align_val_t{32});
      }},
+    {"forbids_files",
+     [] {
+       for (int i = 0; i < 10'000; ++i) free(keep(malloc(11'001)));
+       const rlimit none{};
+       require(setrlimit(RLIMIT_FSIZE, &none) == 0);
+     }},
     // A separate function, since some preloaded allocators do not have it.
     {"pages", [] { free(keep(pvalloc(10'007))); }},
     {"reallocs",
