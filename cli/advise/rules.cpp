@@ -72,9 +72,9 @@ bool fires_inline(const site_facts& s) {
 std::string why_inline(const site_facts& s) {
   return fmt::format(
       "the function {} is on the stack when {} is born and when it is freed, and at most {} are alive at "
-      "once",
+      "once{}",
       s.owner, s.owner_share >= 1 ? "each object" : fmt::format("each of {:.0f} %", 100 * s.owner_share),
-      in_bytes(s.f.peak_bytes));
+      in_bytes(s.f.peak_bytes), s.f.births.several ? ", in all threads together" : "");
 }
 
 bool fires_reserve(const site_facts& s) {

@@ -69,8 +69,9 @@ std::string of_pool(const advised_site& s, const advice_limits&) { return pool_g
 std::string nothing_simulated(const advised_site&, const advice_limits&) { return ""; }
 
 std::string inline_advice(const advised_site& s, const advice_limits&) {
-  return fmt::format("a buffer of {} in {}: an array, a small vector, or ashlar::inline_arena",
-                     in_bytes(s.features->peak_bytes), s.owner);
+  // What several threads have at once is no size of a buffer.
+  const std::string size = s.features->births.several ? "" : " of " + in_bytes(s.features->peak_bytes);
+  return fmt::format("a buffer{} in {}: an array, a small vector, or ashlar::inline_arena", size, s.owner);
 }
 
 std::string reserve_advice(const advised_site& s, const advice_limits&) {

@@ -83,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(planted{"churn", "pool", "list_churn"}, planted{"batch", "arena", "batch_death"},
                     planted{"counted", "counted_arena", "build_tokens"}, planted{"lifo", "scratch", "lifo_level"},
                     planted{"local", "inline_buffer", "local_buffer"},
+                    planted{"local_in_threads", "inline_buffer", "local_buffer", 0,
+                            "alive at once, in all threads together -> a buffer in \\S*local_buffer: an array"},
                     planted{"reserve", "reserve", "grow_without_reserve"},
                     planted{"realloc", "reserve", "grow_by_realloc"},
                     planted{"temporary", "keep_object", "same_temporary"},

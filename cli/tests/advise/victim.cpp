@@ -492,6 +492,7 @@ constexpr mode modes[] = {
     {"counted", counted_mode},
     {"lifo", [] { return repeat(400, [] { lifo_level(40); }); }},
     {"local", [] { return repeat(9000, local_buffer); }},
+    {"local_in_threads", [] { return repeat(2, [] { std::thread([] { repeat(4500, local_buffer); }).join(); }); }},
     {"reserve", [] { return repeat(800, [] { sink = sink + grow_without_reserve(); }); }},
     {"realloc", [] { return repeat(800, grow_by_realloc); }},
     {"temporary", [] { return repeat(9000, same_temporary); }},
