@@ -148,10 +148,10 @@ private:
   std::string kept_;
 };
 
-/// Returns: the name without the suffixes of copies that compilers make of a function.
+/// Returns: the name without the suffixes of copies that compilers make of a function, and without its version.
 std::string without_copy(std::string name) {
   static constexpr std::array<std::string_view, 7> copies = {".isra.",     ".constprop.", ".part.", ".cold",
-                                                             ".lto_priv.", ".llvm.",      "@@"};
+                                                             ".lto_priv.", ".llvm.",      "@"};
   for (const std::string_view copy : copies)
     if (const std::size_t at = name.find(copy); at != name.npos && at != 0) name.erase(at);
   return name;

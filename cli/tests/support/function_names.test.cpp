@@ -23,8 +23,8 @@ INSTANTIATE_TEST_SUITE_P(
     all, function_names,
     testing::Values(
         spelling{"gmalloc", "gmalloc"}, spelling{"f", "f"}, spelling{"make_aux_edge.isra.0", "make_aux_edge"},
-        spelling{"main.cold", "main"}, spelling{"_ZN3foo3barEi", "foo::bar"},
-        spelling{"_ZN6parser5parse17h0123456789abcdefE", "parser::parse"},
+        spelling{"main.cold", "main"}, spelling{"dlclose@GLIBC_2.2.5", "dlclose"},
+        spelling{"_ZN3foo3barEi", "foo::bar"}, spelling{"_ZN6parser5parse17h0123456789abcdefE", "parser::parse"},
         // Template arguments tell what is made.
         spelling{"Message* google::protobuf::Arena::CreateMaybeMessage<google::protobuf::FieldDescriptorProto>(Arena*)",
                  "google::protobuf::Arena::CreateMaybeMessage<google::protobuf::FieldDescriptorProto>"},
