@@ -81,7 +81,7 @@ std::string plan_as_header(const plan::problem& p, const plan::layout& l, const 
     for (const plan::step s : plan::steps_of(p.buffers)) codes.push_back(s.code);
     out += "\n// Position of the buffer times two, one more where it dies.\n"
            "inline constexpr std::array<std::uint32_t, " +
-           std::to_string(codes.size()) + "> steps{" + list(codes, "") + "};\n";
+           std::to_string(codes.size()) + "> steps{\n" + list(codes, "") + "};\n";
   }
   if (!names.empty())
     out += "\n// Positions by name.\nnamespace buffer {\n" + constants(names) + "}  // namespace buffer\n";

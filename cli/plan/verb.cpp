@@ -117,9 +117,9 @@ int validate(const request& r, const plan::csv_document& d) {
     return cli::exit_ok;
   }
   const auto id = [&](plan::position i) { return cli::name_of(d.content, d.names, i); };
-  std::string who = id(broken->first);
-  if (broken->second != broken->first) who += " and " + id(broken->second);
-  return cli::complain("plan", r.input + ": buffer " + who + ": " + std::string(plan::describe(broken->rule)));
+  std::string who = "buffer " + id(broken->first);
+  if (broken->second != broken->first) who = "buffers " + id(broken->first) + " and " + id(broken->second);
+  return cli::complain("plan", r.input + ": " + who + ": " + std::string(plan::describe(broken->rule)));
 }
 
 plan::layout solve(const request& r, const plan::problem& p) {

@@ -112,7 +112,7 @@ std::string choice_text(const process_trace& taken, bool is_root, const process_
   const std::string rank = is_by_size(wish) ? size : "the one asked for";
   return fmt::format(
       "Of {} of the recording this is {}: process {}, in {}. Others: {}. '--process root', or a process id, takes "
-      "another; several files of one program are merged.",
+      "another; 'ashlar advise' merges several files of one program.",
       counted(choice.others.size() + 1, "trace"), rank, title_of(taken), taken.path, list_of(choice.others));
 }
 

@@ -41,7 +41,7 @@ std::string calls_text(const report_data& data) {
     const auto name = trace::name(static_cast<trace::operation>(i));
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, in_words(data.sum.operations[i]));
   }
-  return text;
+  return text.empty() ? "none" : text;
 }
 
 std::string facts(const report_data& data) {
@@ -84,6 +84,7 @@ std::vector<histogram_row> coarser(const std::vector<histogram_row>& fine, std::
 
 std::string histogram_text(const std::string& title, const std::vector<histogram_row>& rows,
                            const std::function<std::string(double)>& format, bool bytes) {
+  if (rows.empty()) return "";
   double total = 0, most = 0, total_bytes = 0;
   for (const histogram_row& row : rows) {
     total += static_cast<double>(row.count);
@@ -111,7 +112,7 @@ std::string common_text(const report_data& data) {
     text += fmt::format("{}{} B ({})", i == 0 ? "most common: " : ", ", row.least,
                         percent(static_cast<double>(row.count), total));
   }
-  return text + "\n";
+  return text.empty() ? "" : text + "\n";
 }
 
 /// Live bytes in columns of eight heights, the greatest of each interval.
@@ -139,6 +140,7 @@ std::string live_text(const report_data& data) {
 }
 
 std::string threads_text(const report_data& data) {
+  if (data.threads.empty()) return "";
   text_table table(
       {{"thread", side::left}, {"from"}, {"to"}, {"allocations"}, {"bytes"}, {"frees"}, {"freed by others"}});
   for (const thread_row& t : data.threads)

@@ -126,7 +126,7 @@ TEST_F(plan_command, validates_the_offsets_of_others) {
                      "good.csv: buffer 8: the buffer ends above the height of the layout"));
   write("bad.csv", "id,lower,upper,size,offset\n7,0,2,100,0\n8,1,3,50,99\n");
   EXPECT_TRUE(failed(run("bad.csv --validate"), 1,
-                     "ashlar plan: bad.csv: buffer 7 and 8: two buffers share bytes while both are live\n"));
+                     "ashlar plan: bad.csv: buffers 7 and 8: two buffers share bytes while both are live\n"));
   EXPECT_TRUE(failed(run("small.csv --validate"), 1, "small.csv: there is no column \"offset\""));
 }
 
