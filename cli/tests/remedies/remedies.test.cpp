@@ -116,8 +116,7 @@ TEST_F(advise_measure, too_few_rounds_are_undecided_with_the_number_that_would_d
   EXPECT_GE(measured["rounds_wanted"], 7);
   const std::string html = text("h");
   EXPECT_TRUE(has(html, "\"headline\":" + measured["sentence"].dump())) << "the page begins with the verdict";
-  for (const char* part : {"\"effects\":[]", "\"measured\":\""})
-    EXPECT_TRUE(has(html, part)) << part;
+  for (const char* part : {"\"effects\":[]", "\"measured\":\""}) EXPECT_TRUE(has(html, part)) << part;
 }
 
 TEST_F(advise_measure, a_budget_bounds_the_rounds_and_is_named_in_what_would_decide) {
