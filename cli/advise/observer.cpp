@@ -172,7 +172,7 @@ void site_observer::release(std::uint32_t slot, const trace::event& e, std::uint
   const live_object& o = objects_[slot];
   const bool is_own = o.thread == e.thread;
   const std::uint32_t next = successor != none ? successor : thread.just_allocated ? thread.last_born : none;
-  death how{.thread = e.thread, .stack = stack_of(e)};
+  death_facts how{.thread = e.thread, .stack = stack_of(e)};
   how.grew = is_own && next != slot && is_growth(o, next);
   how.temporary = is_own && successor == none && thread.last_born == slot;
   how.lifo_thread = is_own && o.in_thread.younger == none;
@@ -184,7 +184,7 @@ void site_observer::release(std::uint32_t slot, const trace::event& e, std::uint
   if (thread.last_born == slot) thread.last_born = none;
 }
 
-void site_observer::die(std::uint32_t slot, const death& how) {
+void site_observer::die(std::uint32_t slot, const death_facts& how) {
   const live_object& o = objects_[slot];
   const bool is_own = o.thread == how.thread;
   common_end& end = end_of(o.stack, how.stack);
@@ -207,7 +207,7 @@ void site_observer::die(std::uint32_t slot, const death& how) {
   objects_.give_back(slot);
 }
 
-void site_observer::count_death(site_features& site, const live_object& o, const death& how) {
+void site_observer::count_death(site_features& site, const live_object& o, const death_facts& how) {
   site.see_peak(peak_version_);
   site.see_last_birth(births_);
   site.last_death = births_;

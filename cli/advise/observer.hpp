@@ -119,7 +119,7 @@ private:
   };
 
   /// The facts of a death.
-  struct death {
+  struct death_facts {
     std::uint32_t thread = 0;
     std::uint32_t stack = 0;
     bool grew = false;
@@ -139,8 +139,8 @@ private:
   void count_birth(site_features& site, const trace::event& e, std::uint32_t thread);
   void allocate(const trace::event& e);
   void release(std::uint32_t slot, const trace::event& e, std::uint32_t successor);
-  void die(std::uint32_t slot, const death& how);
-  void count_death(site_features& site, const live_object& o, const death& how);
+  void die(std::uint32_t slot, const death_facts& how);
+  void count_death(site_features& site, const live_object& o, const death_facts& how);
   void end_chain(const live_object& o);
   void unlink(std::uint32_t slot);
   void live_changed();

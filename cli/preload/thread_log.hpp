@@ -121,15 +121,15 @@ private:
 /// lock of its own. Each record of it names its thread.
 class late_log {
 public:
-  /// Effects: notes `r` of `thread`, after `write(log)` if the log is full. Returns: the number of lost records.
+  /// Effects: notes `r` of `thread`, after `write_out(log)` if the log is full. Returns: the number of lost records.
   template <class Write>
-  std::uint64_t append(std::uint32_t thread, const detail::trace_io::record& r, Write write) noexcept {
+  std::uint64_t append(std::uint32_t thread, const detail::trace_io::record& r, Write write_out) noexcept {
     const ashlar::lock_scope hold(lock_);
     if (log_ == nullptr) log_ = static_cast<thread_log*>(map_memory(sizeof(thread_log)));
     if (log_ == nullptr) return 1;
     log_->thread = stream;
     if (log_->count.load(std::memory_order_relaxed) + 2 >= log_records) {
-      write(*log_);
+      write_out(*log_);
       log_->written = 0;
       log_->count.store(0, std::memory_order_relaxed);
     }
@@ -141,11 +141,11 @@ public:
     return 0;
   }
 
-  /// Effects: `write(log)`, if there is one.
+  /// Effects: `write_out(log)`, if there is one.
   template <class Write>
-  void write(Write write) noexcept {
+  void write(Write write_out) noexcept {
     const ashlar::lock_scope hold(lock_);
-    if (log_ != nullptr) write(*log_);
+    if (log_ != nullptr) write_out(*log_);
   }
 
   /// Effects: in a forked child: empties the log.
