@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <new>
 
+#include <ashlar/base/error.hpp>
 #include <ashlar/cxx11/arena.hpp>
+#include <ashlar/cxx11/config.hpp>
 #include <ashlar/cxx11/define_pools.hpp>
 #include <ashlar/cxx11/heap.hpp>
 #include <ashlar/heap/process_heap.hpp>
@@ -11,6 +13,8 @@
 
 namespace ashlar::cxx11 {
 inline namespace ASHLAR_CORE_ABI {
+
+void throw_bad_array_new_length() { ashlar::throw_bad_array_new_length(); }
 
 void* process_heap::allocate(std::size_t bytes, std::size_t alignment) {
   return ashlar::process_heap().allocate(bytes, alignment);

@@ -97,7 +97,9 @@ void arenas() {
 
 struct counted {
   explicit counted(int initial) : value(initial) {
+#ifdef __cpp_exceptions
     if (initial < 0) throw initial;
+#endif
     ++alive;
   }
   counted(const counted&) = delete;
@@ -118,11 +120,13 @@ void pointers() {
     EXPECT(!other && counted::alive == 3 && sizeof one == sizeof(void*));
   }
   EXPECT(counted::alive == 0);
+#ifdef __cpp_exceptions
   try {
     cxx::make_ref<counted>(-1);
     EXPECT(false);
   } catch (int) {
   }
+#endif
 }
 
 void heap() {
@@ -147,7 +151,7 @@ void resources() {
   std::pmr::vector<std::pmr::string> words(&scratch), kept(&everything);
   for (int i = 0; i != 100; ++i) words.emplace_back(std::size_t(50), 'x');
   kept.assign(words.begin(), words.end());
-  EXPECT(kept.back() == words.back() && everything == cxx::heap_resource() && scratch.memory().used() > 5000);
+  EXPECT(kept.back() == words.back() && everything != scratch && scratch.memory().used() > 5000);
 #endif
 }
 

@@ -107,7 +107,7 @@ void a_stack_in_a_buffer_has_no_more_than_that() noexcept {
 
 void a_stack_over_a_buffer_takes_chunks_of_it() noexcept {
   ashlar::buffer_resource buffer(memory);
-  ashlar::stack_resource<shared_buffer> stack{{.smallest = 8192, .largest = 8192}, shared_buffer(buffer)};
+  ashlar::stack_resource<shared_buffer> stack{{.initial_bytes = 8192, .max_growth_bytes = 8192}, shared_buffer(buffer)};
   for (int round = 0; round < 3; ++round) pushes_and_pops(stack);
 }
 

@@ -72,7 +72,7 @@ struct arena_in_a_buffer {
   ashlar::arena<one_block> resource{std::span<std::byte>(memory)};
 };
 struct stack {
-  ashlar::stack_resource<one_block> resource{{.smallest = 32 * 1024}, one_block()};
+  ashlar::stack_resource<one_block> resource{{.initial_bytes = 32 * 1024}};
 };
 struct tlsf {
   ashlar::tlsf_resource<one_block> resource;

@@ -64,7 +64,7 @@ public:
 
   /// Throws: `std::bad_alloc`, also if the bytes of `n` objects overflow.
   T* allocate(std::size_t n) {
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
     return static_cast<T*>(arena_->allocate(n * sizeof(T), alignof(T)));
   }
   void deallocate(T*, std::size_t) noexcept {}

@@ -21,3 +21,14 @@
 /// The version of the ABI: a namespace of each symbol, and the version of the shared library. A program that is
 /// compiled with the headers of one version links with no other.
 #define ASHLAR_CORE_ABI v1
+
+namespace ashlar {
+namespace cxx11 {
+inline namespace ASHLAR_CORE_ABI {
+
+/// Throws: `std::bad_array_new_length`. Ends the process where the unit has no exceptions.
+[[noreturn]] ASHLAR_CORE_API void throw_bad_array_new_length();
+
+}  // namespace ASHLAR_CORE_ABI
+}  // namespace cxx11
+}  // namespace ashlar

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <new>
 #include <type_traits>
 
 #include <ashlar/cxx11/config.hpp>
@@ -50,7 +49,7 @@ public:
 
   /// Throws: `std::bad_alloc`, also if the bytes of `n` objects overflow.
   T* allocate(std::size_t n) {
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
     return static_cast<T*>(process_heap::allocate(n * sizeof(T), alignof(T)));
   }
   void deallocate(T* p, std::size_t n) noexcept { process_heap::deallocate(p, n * sizeof(T), alignof(T)); }

@@ -39,9 +39,7 @@ class heap_resource final : public std::pmr::memory_resource {
   void do_deallocate(void* p, std::size_t bytes, std::size_t alignment) override {
     process_heap::deallocate(p, bytes, alignment);
   }
-  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-    return dynamic_cast<const heap_resource*>(&other) != nullptr;
-  }
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 };
 
 }  // namespace ASHLAR_CORE_ABI

@@ -33,7 +33,7 @@ public:
   T* allocate(std::size_t n) {
     if (n == 1) return static_cast<T*>(pool<sizeof(T), alignof(T)>::allocate());
     static_assert(alignof(T) <= alignof(std::max_align_t), "operator new of C++11 aligns no further");
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
     return static_cast<T*>(::operator new(n * sizeof(T)));
   }
 
