@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
-#include <future>
 #include <iostream>
 #include <list>
 #include <map>
@@ -19,6 +18,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -140,6 +140,22 @@ summary analyse_sample(std::uint32_t seed) {
   return analyse(log);
 }
 
+// One thread a log: a file, or a sample if there are no names.
+struct worker {
+  worker(std::string name, std::uint32_t seed)
+      : thread([this, name = std::move(name), seed] {
+          try {
+            all = name.empty() ? analyse_sample(seed) : analyse_file(name);
+          } catch (const std::exception& problem) {
+            error = problem.what();
+          }
+        }) {}
+
+  summary all;
+  std::string error;
+  std::thread thread;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -148,11 +164,14 @@ int main(int argc, char** argv) try {
     write_sample(std::cout, number<std::uint32_t>(names[1]), number<int>(names[2]));
     return 0;
   }
-  std::vector<std::future<summary>> found;
-  for (const std::string& name : names) found.push_back(std::async(std::launch::async, analyse_file, name));
-  for (std::uint32_t seed = 1; names.empty() && seed <= 2; ++seed)
-    found.push_back(std::async(std::launch::async, analyse_sample, seed));
-  for (auto& result : found) print(result.get());
+  std::list<worker> workers;
+  for (const std::string& name : names) workers.emplace_back(name, 0);
+  for (std::uint32_t seed = 1; names.empty() && seed <= 2; ++seed) workers.emplace_back("", seed);
+  for (worker& each : workers) each.thread.join();
+  for (const worker& each : workers) {
+    if (!each.error.empty()) throw std::runtime_error(each.error);
+    print(each.all);
+  }
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "analyse: %s\n", error.what());
