@@ -140,7 +140,7 @@ void heap() {
   void* const aligned = process_heap::allocate(64, 4096);
   EXPECT(reinterpret_cast<std::uintptr_t>(aligned) % 4096 == 0);
   process_heap::deallocate(aligned, 64, 4096);
-  EXPECT(process_heap::try_allocate(~std::size_t(0) / 4) == nullptr);
+  EXPECT(process_heap::try_allocate(~std::size_t(0) / 2 + 2) == nullptr);
   process_heap::trim();
 }
 
