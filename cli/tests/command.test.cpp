@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of the common behaviour of all verbs: help, mistakes, versions, damaged traces.
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
 #include "cli/tests/command.hpp"
 
 namespace {
@@ -42,6 +50,41 @@ TEST_F(command, help_of_all_verbs_is_of_one_form) {
     for (const char* noise : {"TEXT", "UINT:", "FLOAT", "->", "INT in"})
       EXPECT_FALSE(said("out", noise)) << verb << noise << text("out");
   }
+}
+
+/// Returns: each verb with a status that the tables of docs/exit-statuses.md explain; 2 is the same for all.
+std::set<std::string> explained_statuses() {
+  std::ifstream page(std::filesystem::path(__FILE__).parent_path() / "../../docs/exit-statuses.md");
+  std::set<std::string> all;
+  std::vector<std::string> head;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("|")) head.clear();
+    if (!line.starts_with("| ")) continue;
+    std::vector<std::string> cells;
+    std::istringstream row(line.substr(2));
+    for (std::string cell; std::getline(row, cell, '|');) cells.push_back(cell);
+    if (head.empty()) head = cells;
+    for (std::size_t i = 1; head != cells && i < cells.size(); ++i) {
+      if (cells[i].find_first_not_of(' ') == std::string::npos) continue;
+      const std::string heads = cells[0] + head[i];
+      static const std::regex verb("`([a-z]+)`"), status("[0-9]+");
+      for (std::sregex_iterator at(heads.begin(), heads.end(), verb); at != std::sregex_iterator(); ++at)
+        all.insert((*at)[1].str() + " " + std::sregex_iterator(heads.begin(), heads.end(), status)->str());
+    }
+  }
+  return all;
+}
+
+TEST_F(command, statuses_in_the_help_of_each_verb_are_on_one_page) {
+  std::set<std::string> told = {"record 0", "run 0"};  // "that of the program"
+  for (const std::string verb : {"record", "report", "replay", "advise", "try", "verify", "budget", "run", "plan"}) {
+    ASSERT_EQ(ashlar(verb + " --help"), 0);
+    const std::string help = text("out"), end = help.substr(help.find("Exit status: "));
+    static const std::regex status("\\b(?:[0-5]|12[4-7])\\b");
+    for (std::sregex_iterator at(end.begin(), end.end(), status); at != std::sregex_iterator(); ++at)
+      if (at->str() != "2") told.insert(verb + " " + at->str());
+  }
+  EXPECT_EQ(told, explained_statuses());
 }
 
 TEST_F(command, help_on_a_verb_is_that_of_its_option) {
