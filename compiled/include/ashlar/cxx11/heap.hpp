@@ -27,9 +27,8 @@ struct ASHLAR_CORE_API process_heap {
                               std::size_t alignment = alignof(std::max_align_t)) noexcept;
   /// Does nothing with null.
   static void deallocate(void* p) noexcept;
-  /// @{ As `deallocate(p)`, for who knows what was asked for; faster.
+  /// The same, faster. Expects: `bytes` and `alignment` are those that were asked for.
   static void deallocate(void* p, std::size_t bytes, std::size_t alignment = alignof(std::max_align_t)) noexcept;
-  /// @}
   /// Returns: the bytes of the block, at least those asked for.
   static std::size_t usable_size(const void* p) noexcept;
   /// Effects: gives free pages back to the system. Returns: their bytes.
