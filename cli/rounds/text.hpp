@@ -43,9 +43,8 @@ struct named_comparison {
 /// Returns: gains, then losses, then what is undecided if that is asked for: "-9.2 % [-9.9, -8.5] time; but +58.0 %
 /// [+57.1, +58.9] peak RSS; undecided: ..."; empty without any.
 [[nodiscard]] std::string findings_text(const std::vector<named_comparison>& all, bool tells_undecided);
-/// Returns: gains and losses for everyone, then their intervals: "9.2 % less processor time; but 58 % more memory (-9.2
-/// %
-/// [-9.9, -8.5] processor time; but +58.0 % [+57.1, +58.9] peak RSS)".
+/// Returns: gains and losses for everyone, then their intervals: "9.2 % less processor time; but 58 % more memory
+/// (-9.2 % [-9.9, -8.5] processor time; but +58.0 % [+57.1, +58.9] peak RSS)".
 [[nodiscard]] std::string plain_text(const std::vector<named_comparison>& all);
 /// Returns: gains and losses behind another finding: "; but +58.0 % [+57.1, +58.9] peak RSS"; empty without any.
 [[nodiscard]] std::string beside_text(const std::vector<named_comparison>& all);

@@ -14,6 +14,8 @@ namespace {
 
 using ashlar_test::starts;
 
+constexpr const char* every_verb[] = {"record", "report", "replay", "advise", "try", "verify", "budget", "run", "plan"};
+
 class command : public ashlar_test::command_test {};
 
 TEST_F(command, has_a_version_by_every_name) {
@@ -43,7 +45,7 @@ TEST_F(command, an_empty_name_of_a_file_is_a_mistake) {
 }
 
 TEST_F(command, help_of_all_verbs_is_of_one_form) {
-  for (const std::string verb : {"record", "report", "replay", "run", "plan"}) {
+  for (const std::string verb : every_verb) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     EXPECT_TRUE(said("out", "Exit status: ")) << verb;
     EXPECT_TRUE(said("out", "  -h,--help ") || said("out", "  -h,     --help "));
@@ -77,7 +79,7 @@ std::set<std::string> explained_statuses() {
 
 TEST_F(command, statuses_in_the_help_of_each_verb_are_on_one_page) {
   std::set<std::string> told = {"record 0", "run 0"};  // "that of the program"
-  for (const std::string verb : {"record", "report", "replay", "advise", "try", "verify", "budget", "run", "plan"}) {
+  for (const std::string verb : every_verb) {
     ASSERT_EQ(ashlar(verb + " --help"), 0);
     const std::string help = text("out"), end = help.substr(help.find("Exit status: "));
     static const std::regex status("\\b(?:[0-5]|12[4-7])\\b");

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <ashlar/cxx11/allocator_parts.hpp>
 #include <ashlar/cxx11/config.hpp>
 
 namespace ashlar {
@@ -63,10 +64,7 @@ public:
   arena_allocator(const arena_allocator<U>& other) noexcept : arena_(&other.memory()) {}
 
   /// Throws: `std::bad_alloc`, also if the bytes of `n` objects overflow.
-  T* allocate(std::size_t n) {
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
-    return static_cast<T*>(arena_->allocate(n * sizeof(T), alignof(T)));
-  }
+  T* allocate(std::size_t n) { return static_cast<T*>(arena_->allocate(array_bytes<T>(n), alignof(T))); }
   void deallocate(T*, std::size_t) noexcept {}
 
   arena& memory() const noexcept { return *arena_; }

@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
-#include <type_traits>
 
+#include <ashlar/cxx11/allocator_parts.hpp>
 #include <ashlar/cxx11/config.hpp>
 
 namespace ashlar {
@@ -37,30 +36,17 @@ struct ASHLAR_CORE_API process_heap {
 
 /// A stateless std allocator over it.
 template <class T>
-class heap_allocator {
+class heap_allocator : public always_equal<heap_allocator> {
 public:
   using value_type = T;
-  using is_always_equal = std::true_type;
 
   heap_allocator() noexcept {}
   template <class U>
   heap_allocator(const heap_allocator<U>&) noexcept {}
 
   /// Throws: `std::bad_alloc`, also if the bytes of `n` objects overflow.
-  T* allocate(std::size_t n) {
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
-    return static_cast<T*>(process_heap::allocate(n * sizeof(T), alignof(T)));
-  }
+  T* allocate(std::size_t n) { return static_cast<T*>(process_heap::allocate(array_bytes<T>(n), alignof(T))); }
   void deallocate(T* p, std::size_t n) noexcept { process_heap::deallocate(p, n * sizeof(T), alignof(T)); }
-
-  template <class U>
-  friend bool operator==(const heap_allocator&, const heap_allocator<U>&) noexcept {
-    return true;
-  }
-  template <class U>
-  friend bool operator!=(const heap_allocator&, const heap_allocator<U>&) noexcept {
-    return false;
-  }
 };
 
 }  // namespace ASHLAR_CORE_ABI

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <new>
-#include <type_traits>
 
+#include <ashlar/cxx11/allocator_parts.hpp>
+#include <ashlar/cxx11/config.hpp>
 #include <ashlar/cxx11/pool.hpp>
 
 namespace ashlar {
@@ -20,10 +20,9 @@ inline namespace ASHLAR_CORE_ABI {
 ///
 /// Thread safety: any thread.
 template <class T>
-class pool_allocator {
+class pool_allocator : public always_equal<pool_allocator> {
 public:
   using value_type = T;
-  using is_always_equal = std::true_type;
 
   pool_allocator() noexcept {}
   template <class U>
@@ -33,23 +32,13 @@ public:
   T* allocate(std::size_t n) {
     if (n == 1) return static_cast<T*>(pool<sizeof(T), alignof(T)>::allocate());
     static_assert(alignof(T) <= alignof(std::max_align_t), "operator new of C++11 aligns no further");
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw_bad_array_new_length();
-    return static_cast<T*>(::operator new(n * sizeof(T)));
+    return static_cast<T*>(::operator new(array_bytes<T>(n)));
   }
 
   /// Expects: `p` came from `allocate(n)` with the same `n`.
   void deallocate(T* p, std::size_t n) noexcept {
     if (n == 1) pool<sizeof(T), alignof(T)>::deallocate(p);
     else ::operator delete(p);
-  }
-
-  template <class U>
-  friend bool operator==(const pool_allocator&, const pool_allocator<U>&) noexcept {
-    return true;
-  }
-  template <class U>
-  friend bool operator!=(const pool_allocator&, const pool_allocator<U>&) noexcept {
-    return false;
   }
 };
 
