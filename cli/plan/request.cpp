@@ -81,7 +81,9 @@ phase_bounds plan_request::bounds() const {
 }
 
 std::optional<int> parse_plan(int argc, char** argv, plan_request& r) {
-  CLI::App app("Plans offsets for buffers with sizes and lifetimes known in advance.", "ashlar plan");
+  CLI::App app("ashlar plan (INPUT | --from-trace TRACE) [OPTION]...\n\n"
+               "Plans offsets for buffers with sizes and lifetimes known in advance.",
+               "ashlar plan");
   app.add_option("INPUT", r.input,
                  "CSV: id,lower,upper,size[,alignment][,gaps][,offset], or with start,end (inclusive)");
   add_value(app, "--from-trace TRACE", r.trace, "Plan the allocations of a recording");

@@ -137,7 +137,8 @@ int replay(const replay_options& o) {
 
 int replay_verb(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == replay_child_flag) replay_in_this_process(argc, argv);
-  CLI::App app("Replays a trace on the allocators of this machine and names the best one for the program: in time, "
+  CLI::App app("ashlar replay TRACE [OPTION]...\n\n"
+               "Replays a trace on the allocators of this machine and names the best one for the program: in time, "
                "tail and memory.",
                argv[0]);
   replay_options options;

@@ -58,7 +58,9 @@ int report(const report_options& o) {
 }
 
 int report_verb(int argc, char** argv) {
-  CLI::App app("Describes the requests of a recorded program: sizes, lifetimes, threads, call sites.", argv[0]);
+  CLI::App app("ashlar report TRACE [OPTION]...\n\n"
+               "Describes the requests of a recorded program: sizes, lifetimes, threads, call sites.",
+               argv[0]);
   report_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;

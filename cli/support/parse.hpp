@@ -14,13 +14,12 @@
 
 namespace ashlar::cli {
 
-/// Help of one form: an option, the name of its value, its default. Allowed values are described in words. A verb with
-/// a usage line in its description has no second one.
+/// Help of one form, which the manual and the completions are made from: an option, the name of its value, its default.
+/// Allowed values are described in words. The description of a verb begins with its usage.
 class plain_help : public CLI::Formatter {
 public:
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    return app->get_description().starts_with(name) ? std::string() : CLI::Formatter::make_usage(app, name);
-  }
+  plain_help() { column_width(32); }
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override { return {}; }
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_positional() || option->get_type_size() == 0) return {};
     const std::string type = option->get_type_name();

@@ -21,6 +21,7 @@ in_bash() {
 }
 expect bash "record replay report" "$(in_bash ashlar re)"
 expect bash "--help --output --stacks --quiet" "$(in_bash ashlar record -)"
+expect bash "--malloc --metric" "$(in_bash ashlar verify --m)"
 expect bash "" "$(in_bash ashlar record -- ls --s)"
 if type -P fish >/dev/null; then
   in_fish() { fish --no-config -c "source '$folder/ashlar.fish'; complete -C '$1'" | cut -f 1 | paste -sd ' '; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """wheel.py <version> <prefix> <folder> <processor>: packs an installation as a Python wheel: its command and its shared
-libraries, which pip puts into bin/ and lib/ of an environment, where the command finds them. No Python code."""
+libraries, which pip puts into bin/ and lib/ of an environment, where the command finds them, and its manual. No Python code."""
 
 import base64
 import hashlib
@@ -29,6 +29,8 @@ def contents(prefix, name, version, tags):
     yield f"{name}.data/scripts/ashlar", (prefix / "bin" / "ashlar").read_bytes()
     for library in sorted((prefix / "lib").glob("*.so")):
         yield f"{name}.data/data/lib/{library.name}", library.read_bytes()
+    for page in sorted((prefix / "share" / "man" / "man1").iterdir()):
+        yield f"{name}.data/data/share/man/man1/{page.name}", page.read_bytes()
     about = f"""Metadata-Version: 2.1
 Name: ashlar
 Version: {version}
