@@ -36,9 +36,8 @@ bool may_win(const remedy_measurement& all, const remedy_effect& e) {
 
 /// Effects: names the fastest without a plan. Returns: the winner.
 std::optional<std::size_t> winner_of(remedy_measurement& all, double threshold, double memory_price) {
-  const auto may = [&all](const remedy_effect& e) { return is_without_plan(e) && may_win(all, e); };
-  const auto best = least_memory_of(all, threshold, memory_price, may);
-  all.fastest = best_of(all, may);
+  all.fastest = best_of(all, [&all](const remedy_effect& e) { return is_without_plan(e) && may_win(all, e); });
+  const auto best = all.fastest ? named_without_code(all, threshold, memory_price) : std::nullopt;
   const bool on_pages = gains(all, all.plan_on_pages) && takes_less(all.pages_over_plan);
   if (on_pages && (!best || is_gain(all.pages_over_best))) return all.plan_on_pages;
   return gains(all, all.by_plan) && (!best || is_gain(all.over_best)) ? all.by_plan : best;
@@ -64,7 +63,8 @@ std::string why_no_plan(const remedy_measurement& all) {
   if (!works(all, all.by_plan)) return "no group of sites was measured to gain";
   const remedy_effect& plan = all.remedies[*all.by_plan];
   if (all.fastest && !all.over_best && gains(all, all.by_plan))
-    return fmt::format("{} was not compared with {}", plan.remedy.name, all.remedies[*all.fastest].remedy.name);
+    return fmt::format("{} was not compared with {}", plan.remedy.name,
+                       all.remedies[*all.best_without_code].remedy.name);
   const bool is_over_best = all.fastest && all.over_best && !is_gain(all.over_best);
   return fmt::format("{} is not shown to gain{}: {}", plan.remedy.name,
                      is_over_best ? " over " + all.remedies[*all.best_without_code].remedy.name : "",
@@ -169,11 +169,19 @@ std::optional<std::size_t> page_policy_of(const remedy_measurement& all, double 
   return alone && mean(*policy) + std::log1p(threshold) <= mean(*alone) ? policy : std::nullopt;
 }
 
-void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare) {
+std::optional<std::size_t> named_without_code(const remedy_measurement& all, double threshold, double memory_price) {
+  const auto named = least_memory_of(all, threshold, memory_price,
+                                     [&all](const remedy_effect& e) { return is_without_plan(e) && may_win(all, e); });
+  return named ? named : best_of(all, is_without_plan);
+}
+
+void choose_plan(remedy_measurement& all, double threshold, double memory_price,
+                 const std::function<comparison(std::size_t, std::size_t)>& compare) {
   const bool has_rest = works(all, all.rest_of_plan);
   if (has_rest && works(all, all.whole_plan)) all.whole_over_rest = compare(*all.rest_of_plan, *all.whole_plan);
   all.by_plan = !has_rest || is_gain(all.whole_over_rest) ? all.whole_plan : all.rest_of_plan;
   if (!works(all, all.by_plan)) all.by_plan.reset();
+  all.best_without_code = named_without_code(all, threshold, memory_price);
   const bool has_best = works(all, all.best_without_code), has_pages = works(all, all.plan_on_pages);
   all.over_best.reset();
   if (all.by_plan && has_best) all.over_best = compare(*all.best_without_code, *all.by_plan);

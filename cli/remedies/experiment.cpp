@@ -275,11 +275,12 @@ private:
     all_.least_rounds = pairs_for_difference(error);
     has_room_ = has_room_for(std::max(all_.least_rounds, least_pairs), numbers.size(), seconds_left() * screen_share);
     all_.screened = play(numbers, seconds_left() * (has_room_ ? screen_share : 1), error, "all remedies");
-    all_.best_without_code = best_of(all_, is_without_plan);
+    all_.fastest = best_of(all_, is_without_plan);
+    all_.best_without_code = named_without_code(all_, request_->threshold, request_->memory_price);
     all_.frugal = least_memory_of(all_, request_->threshold, request_->memory_price, [](const remedy_effect& e) {
       return is_without_plan(e) && e.deciding().effect.log_ratio.mean < 0;
     });
-    if (all_.frugal == all_.best_without_code) all_.frugal.reset();
+    if (all_.frugal == all_.fastest) all_.frugal.reset();
     if (!has_plan()) return;
     all_.by_plan = all_.whole_plan;
     const auto plan_over = [&](const std::optional<std::size_t>& other) -> std::optional<comparison> {
@@ -373,7 +374,7 @@ private:
       return keep_whole();
     }
     for (const std::size_t n : numbers) all_.remedies[n].confirmed = true;
-    choose_plan(all_, [&](std::size_t a, std::size_t b) {
+    choose_plan(all_, request_->threshold, request_->memory_price, [&](std::size_t a, std::size_t b) {
       return between(all_.confirmed, side_of(numbers, a), side_of(numbers, b), error);
     });
   }
@@ -381,7 +382,7 @@ private:
   [[nodiscard]] std::vector<std::size_t> confirmable() const {
     std::vector<std::size_t> numbers;
     for (const std::optional<std::size_t>& n :
-         {all_.best_without_code, all_.frugal, baseline_, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
+         {all_.fastest, all_.frugal, baseline_, all_.whole_plan, all_.rest_of_plan, all_.plan_on_pages})
       if (works(all_, n) && std::ranges::find(numbers, *n) == numbers.end()) numbers.push_back(*n);
     return numbers;
   }

@@ -86,9 +86,9 @@ struct remedy_measurement {
   remedy_decision decision = remedy_decision::undecided;
   run_measure decides = run_measure::cpu;
   std::optional<std::size_t> winner;             ///< Of the remedies.
-  std::optional<std::size_t> fastest;            ///< Of those without a plan that gain.
-  std::optional<std::size_t> best_without_code;  ///< The one with the least mean.
-  std::optional<std::size_t> frugal;             ///< Another one, by `least_memory_of`.
+  std::optional<std::size_t> fastest;            ///< Of those without a plan; when decided, of those that gain.
+  std::optional<std::size_t> best_without_code;  ///< `named_without_code`.
+  std::optional<std::size_t> frugal;             ///< Other than the fastest, by `least_memory_of`.
   std::optional<std::size_t> whole_plan;         ///< Whether it works or not.
   std::optional<std::size_t> empty_plan;         ///< The router with an empty plan.
   std::optional<std::size_t> rest_of_plan;       ///< Its groups that gain.
@@ -99,7 +99,7 @@ struct remedy_measurement {
   std::optional<comparison> over_empty;          ///< The whole plan against the router with an empty one.
   std::optional<comparison> whole_over_rest;     ///< The whole plan against the groups that gain.
   std::optional<comparison> pages_over_plan;     ///< The plan with a page policy against the plan that is left.
-  std::optional<comparison> pages_over_best;     ///< The same against the best without code.
+  std::optional<comparison> pages_over_best;     ///< And against the best without code.
   paired_effect itself;                          ///< The program as it is against itself.
   program_run first;                             ///< As it is.
   remedy_stage screened;
@@ -165,14 +165,20 @@ template <class May>
   return n && all.remedies[*n].failure.empty();
 }
 
+/// Returns: the remedy that is named if no plan wins: of those that gain `least_memory_of`; if none gains, the one with
+/// the least mean.
+[[nodiscard]] std::optional<std::size_t> named_without_code(const remedy_measurement& all, double threshold,
+                                                            double memory_price);
+
 /// Effects: chooses the plan that is left: the smaller one, unless the whole one gains over it; and compares it, and
-/// the plan with a page policy, with the best without code. `compare`: of two confirmed remedies, the second against
+/// the plan with a page policy, with `named_without_code`. `compare`: of two confirmed remedies, the second against
 /// the first.
-void choose_plan(remedy_measurement& all, const std::function<comparison(std::size_t, std::size_t)>& compare);
+void choose_plan(remedy_measurement& all, double threshold, double memory_price,
+                 const std::function<comparison(std::size_t, std::size_t)>& compare);
 
 /// Effects: decides, chooses the groups that are left of the plan, and sorts the remedies by their gain. A plan has to
-/// gain over the best remedy without code, or to be the only one that gains; no group is left of one that does not. Of
-/// those without a plan `least_memory_of` wins.
+/// gain over the remedy that is named without it, or to be the only one that gains; no group is left of one that does
+/// not.
 void decide(remedy_measurement& all, double threshold, double memory_price = 0);
 
 /// Returns: the winner, or to change nothing, or the rounds that would decide.
