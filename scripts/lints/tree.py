@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 CPP = (".hpp", ".cpp")
+GENERATED = "single_include/"  # the rule `single` alone looks there
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,12 @@ class Tree:
 
     @classmethod
     def of_repository(cls, root):
-        """What git tracks or would track; without git, every file outside build/."""
+        """What git tracks or would track, without what is generated; without git, every file outside build/."""
         listing = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root,
                                  capture_output=True, text=True, check=False)
         if listing.returncode != 0:
             return cls(root, cls._walk(root), True)
-        paths = {path for path in listing.stdout.split("\0") if path and (root / path).is_file()}
+        paths = {path for path in listing.stdout.split("\0") if path and not path.startswith(GENERATED) and (root / path).is_file()}
         return cls(root, paths, True)
 
     @classmethod
@@ -80,7 +81,7 @@ class Tree:
     @staticmethod
     def _walk(root):
         paths = (p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
-        return {p for p in paths if not p.startswith((".git/", "build/"))}
+        return {p for p in paths if not p.startswith((".git/", "build/", GENERATED))}
 
     @property
     def cpp(self):

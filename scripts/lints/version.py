@@ -14,6 +14,7 @@ PLACES = {
     "packaging/vcpkg/ashlar/vcpkg.json": [(r'"version": "', ".", 3)],
     "packaging/debuggers/ashlar.natvis": [(r"ashlar::v", "_", 2)],
     "README.md": [(r"find_package\(ashlar ", ".", 2)],
+    "docs/cxx11.md": [(r"find_package\(ashlar ", ".", 2)],
     "docs/packages.md": [(r"find_package\(ashlar ", ".", 2)],
     "docs/malloc-recipes.md": [(r"find_package\(ashlar ", ".", 2)],
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes a version into every file that names it.
+"""Writes a version into every file that names it, and into single_include/.
 
 usage: set_version.py <major.minor.patch>
 
@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
+import single_header  # noqa: E402  (the path is set just above)
 from lints.version import PLACES, parts_of, pattern_of  # noqa: E402
 
 CHANGELOG = "CHANGELOG.md"
@@ -36,6 +37,7 @@ def main():
     for path in PLACES:
         file = ROOT / path
         file.write_text(with_version(path, file.read_text(encoding="utf-8"), version), encoding="utf-8")
+    single_header.main(["--committed"])
 
 
 main()
