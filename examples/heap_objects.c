@@ -36,6 +36,12 @@ static size_t serve(size_t words) {
   return done;
 }
 
+/* As a library does, such as Lua, that its user gives a function and a heap. */
+static int uses(void* (*allocate)(void* user, void* p, size_t old_bytes, size_t bytes), void* user) {
+  void* const p = allocate(user, NULL, 0, 100);
+  return p != NULL && allocate(user, p, 100, 0) == NULL;
+}
+
 static void log_misuse(const ashlar_misuse* misuse, void* stream) {
   fprintf(stream, "misuse of memory: %s: %s, %p\n", misuse->kind, misuse->what, misuse->pointer);
 }
@@ -44,6 +50,7 @@ int main(void) {
   ashlar_statistics now = {.struct_bytes = sizeof now};
   ashlar_on_misuse(log_misuse, stderr); /* returns, so the process ends then */
   if (ashlar_option_set("decay", "100") != 0) return 1;
+  if (!uses(ashlar_heap_lua_alloc, ashlar_heap_of_process())) return 1;
 
   const size_t small = serve(1000), large = serve(100000000);
   ashlar_trim(0);

@@ -105,13 +105,16 @@ size_t ashlar_heap_trim(ashlar_heap* heap);
  * it while the heap was its default, and ends with it. */
 void ashlar_heap_delete(ashlar_heap* heap);
 
-/* Returns: as ashlar_malloc, ashlar_zalloc, ashlar_aligned_malloc, but a block of the heap. */
+/* Returns: as ashlar_malloc, ashlar_zalloc, ashlar_aligned_malloc, but a block of the heap; the last one as both. */
 void* ashlar_heap_malloc(ashlar_heap* heap, size_t bytes);
 void* ashlar_heap_zalloc(ashlar_heap* heap, size_t bytes);
 void* ashlar_heap_aligned_malloc(ashlar_heap* heap, size_t bytes, size_t alignment);
+void* ashlar_heap_aligned_zalloc(ashlar_heap* heap, size_t bytes, size_t alignment);
 
-/* Returns: as ashlar_realloc, in the heap. Expects: `p` is NULL or a live block of the heap. */
+/* Returns: as ashlar_realloc, in the heap; of aligned_realloc the address is a multiple of `alignment`, whatever `p` had.
+ * NULL with errno EINVAL unless that is a power of two. Expects: `p` is NULL or a live block of the heap. */
 void* ashlar_heap_realloc(ashlar_heap* heap, void* p, size_t bytes);
+void* ashlar_heap_aligned_realloc(ashlar_heap* heap, void* p, size_t bytes, size_t alignment);
 
 /* As ashlar_free, without a search for the heap. Expects: `p` is NULL or a live block of the heap. */
 void ashlar_heap_free(ashlar_heap* heap, void* p);
@@ -130,6 +133,46 @@ void ashlar_heap_visit(ashlar_heap* heap, void (*visit)(void* p, size_t bytes, v
  * heap may be freed by free at any time. The first call in a process makes all mallocs and frees of it somewhat slower.
  * Returns: the former default of the thread. Threads: of the calling thread alone. */
 ashlar_heap* ashlar_heap_set_default_for_thread(ashlar_heap* heap);
+
+/* ---- Heaps for other libraries --------------------------------------------------------------------------------- */
+
+/* Functions of the types that C libraries call for their memory, with a heap as the user data. The heap of the process is
+ * ashlar_heap_of_process(), not NULL. */
+
+/* Returns: `user` as the heap that it is. */
+static inline ashlar_heap* ashlar_heap_of_user_data(void* user) {
+#ifdef __cplusplus
+  return static_cast<ashlar_heap*>(user);
+#else
+  return user;
+#endif
+}
+
+/* A lua_Alloc of Lua: 0 bytes free the block, and a smaller size never fails.
+ *
+ *     lua_State* state = lua_newstate(ashlar_heap_lua_alloc, heap); */
+static inline void* ashlar_heap_lua_alloc(void* heap, void* p, size_t old_bytes, size_t bytes) {
+  (void)old_bytes; /* of a new block the kind of its object */
+  if (bytes != 0) return ashlar_heap_realloc(ashlar_heap_of_user_data(heap), p, bytes);
+  ashlar_heap_free(ashlar_heap_of_user_data(heap), p);
+  return NULL;
+}
+
+/* As ashlar_heap_malloc and ashlar_heap_free, for Zstandard, Brotli, and whatever passes its user data first:
+ *
+ *     ZSTD_customMem memory = {ashlar_heap_opaque_malloc, ashlar_heap_opaque_free, heap}; */
+static inline void* ashlar_heap_opaque_malloc(void* heap, size_t bytes) {
+  return ashlar_heap_malloc(ashlar_heap_of_user_data(heap), bytes);
+}
+static inline void ashlar_heap_opaque_free(void* heap, void* p) { ashlar_heap_free(ashlar_heap_of_user_data(heap), p); }
+
+/* A zalloc of zlib, with ashlar_heap_opaque_free as its zfree:
+ *
+ *     z_stream stream = {.zalloc = ashlar_heap_zlib_alloc, .zfree = ashlar_heap_opaque_free, .opaque = heap}; */
+static inline void* ashlar_heap_zlib_alloc(void* heap, unsigned count, unsigned bytes) {
+  const size_t size = count; /* of 64 bits, which hold the product */
+  return ashlar_heap_malloc(ashlar_heap_of_user_data(heap), size * bytes);
+}
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------ */
 

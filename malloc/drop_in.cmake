@@ -173,7 +173,7 @@ endif()
 # functions of the same names that route calls by their site. route/family.cpp declares them.
 set(ashlar_routed_names malloc free calloc realloc malloc_usable_size rallocx xallocx
   sdallocx _Znwm ashlar_realloc ashlar_free_sized ashlar_usable_size ashlar_try_expand ashlar_heap_free
-  ashlar_heap_realloc ashlar_heap_of cfree ashlar_free __libc_free __libc_cfree ashlar_malloc __libc_malloc __libc_calloc
+  ashlar_heap_realloc ashlar_heap_aligned_realloc ashlar_heap_of cfree ashlar_free __libc_free __libc_cfree ashlar_malloc __libc_malloc __libc_calloc
   __libc_realloc _ZdlPv _ZdlPvSt11align_val_t _Znam _ZdaPv)
 if(TARGET ashlar_malloc AND CMAKE_OBJCOPY)
   set(ashlar_unrouted_objects "")

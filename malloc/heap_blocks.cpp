@@ -21,7 +21,7 @@ ASHLAR_COLD void clear_slack(ashlar_heap* of, void* p, std::size_t bytes) noexce
 }
 
 [[nodiscard]] ASHLAR_COLD void* take_zeroed(ashlar_heap* from, request wanted) noexcept {
-  const request at = aligned(wanted.bytes, wanted.alignment);
+  const request at = aligned(wanted.bytes, wanted.alignment & ~zeroed);
   void* const p = in_heap(from, [=](auto& heap) { return heap.try_allocate_zeroed(at.bytes, at.alignment); });
   if (p != nullptr && settings().zeroes) clear_slack(from, p, at.bytes);
   return p;
@@ -46,7 +46,7 @@ ASHLAR_NOINLINE std::size_t usable_in(ashlar_heap* heap, const void* p) noexcept
 }
 
 ASHLAR_NOINLINE void* take(ashlar_heap* from, request wanted) noexcept {
-  if (wanted.alignment == zeroed || settings().zeroes) return take_zeroed(from, wanted);
+  if ((wanted.alignment & zeroed) != 0 || settings().zeroes) return take_zeroed(from, wanted);
   return from != nullptr ? from->try_allocate(wanted.bytes, wanted.alignment)
                          : process_heap_type::allocate_slow(wanted.bytes, wanted.alignment);
 }

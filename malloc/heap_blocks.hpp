@@ -22,12 +22,12 @@ inline constexpr std::size_t most_alignment = std::size_t{1} << 47;
 inline constexpr std::size_t granule = detail::size_classes::granule;  ///< bytes: the alignment of each block
 inline constexpr std::size_t largest_cell = detail::size_classes::largest;
 
-inline constexpr std::size_t zeroed = 0;  ///< in place of an alignment: at a granule, and the requested bytes are zero
+inline constexpr std::size_t zeroed = 1;  ///< a bit of `request::alignment`: the requested bytes are zero
 
 /// A request; in two registers, so that a function that serves it can be called last.
 struct request {
   std::size_t bytes;
-  std::size_t alignment;  ///< at least a granule, or `zeroed`
+  std::size_t alignment;  ///< at least a granule, with `zeroed` or without; or `zeroed` alone, which is at a granule
 };
 [[nodiscard]] constexpr request aligned(std::size_t bytes, std::size_t alignment) noexcept {
   return {bytes, detail::max(alignment, granule)};

@@ -39,18 +39,17 @@ ASHLAR_INLINE auto on(ashlar_heap* heap, F f) {
   return is_process(heap) ? f(process_heap()) : f(*heap);
 }
 
-// Returns: the block that `f(heap)` serves a request of `bytes` bytes with, null for the heap of the process; null with
-// errno ENOMEM without one.
-template <class F>
-[[nodiscard]] ASHLAR_INLINE void* serve(ashlar_heap* heap, std::size_t bytes, F f) noexcept {
-  void* const p = bytes <= most_bytes ? f(is_process(heap) ? nullptr : heap) : nullptr;
+// Returns: a block of the heap, zeroed if `zeroes` is `zeroed`; null with errno. By the fast path of the heap of the
+// process, where that clears no blocks.
+[[nodiscard]] ASHLAR_COLD void* take_in(ashlar_heap* heap, std::size_t bytes, std::size_t alignment,
+                                        std::size_t zeroes = 0) noexcept {
+  if (!ashlar::is_power_of_two(alignment)) return refuse(EINVAL);
+  if (bytes > most_bytes) return refuse(ENOMEM);
+  const request wanted = {bytes, detail::max(alignment, granule) | zeroes};
+  void* const p = !is_process(heap)                   ? take(heap, wanted)
+                  : (zeroes | settings().zeroes) != 0 ? take(nullptr, wanted)
+                                                      : process_heap().try_allocate(bytes, wanted.alignment);
   return p != nullptr ? p : refuse(ENOMEM);
-}
-
-// By the fast path of the heap of the process, where that clears no blocks.
-[[nodiscard]] ASHLAR_COLD void* take_in(ashlar_heap* heap, request wanted) noexcept {
-  if (heap != nullptr || settings().zeroes) return take(heap, wanted);
-  return process_heap().try_allocate(wanted.bytes, wanted.alignment);
 }
 
 [[nodiscard]] heap_options limits_of(const ashlar_heap_options& wished) noexcept {
@@ -171,25 +170,33 @@ ASHLAR_EXPORT void ashlar_heap_delete(ashlar_heap* heap) {
   drop_in::end_heap(heap);
 }
 
+ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
+  return drop_in::take_in(heap, bytes, alignment);
+}
+
+ASHLAR_EXPORT void* ashlar_heap_aligned_zalloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
+  return drop_in::take_in(heap, bytes, alignment, drop_in::zeroed);
+}
+
+ASHLAR_EXPORT void* ashlar_heap_aligned_realloc(ashlar_heap* heap, void* p, std::size_t bytes, std::size_t alignment) {
+  if (p == nullptr || !ashlar::is_power_of_two(alignment)) return drop_in::take_in(heap, bytes, alignment);
+  if (drop_in::is_process(heap))
+    return drop_in::resize_block(p, bytes, ashlar::detail::max(alignment, drop_in::granule));
+  if (bytes > drop_in::most_bytes) return drop_in::refuse(ENOMEM);
+  void* const moved = drop_in::resize(heap, p, drop_in::aligned(bytes, alignment));
+  return moved != nullptr ? moved : drop_in::refuse(ENOMEM);
+}
+
 ASHLAR_EXPORT void* ashlar_heap_malloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::take_in(in, {bytes, drop_in::granule}); });
+  return ashlar_heap_aligned_malloc(heap, bytes, drop_in::granule);
 }
 
 ASHLAR_EXPORT void* ashlar_heap_zalloc(ashlar_heap* heap, std::size_t bytes) {
-  return drop_in::serve(heap, bytes, [=](ashlar_heap* in) { return drop_in::take(in, {bytes, drop_in::zeroed}); });
-}
-
-ASHLAR_EXPORT void* ashlar_heap_aligned_malloc(ashlar_heap* heap, std::size_t bytes, std::size_t alignment) {
-  if (!ashlar::is_power_of_two(alignment)) return drop_in::refuse(EINVAL);
-  return drop_in::serve(heap, bytes,
-                        [=](ashlar_heap* in) { return drop_in::take_in(in, drop_in::aligned(bytes, alignment)); });
+  return ashlar_heap_aligned_zalloc(heap, bytes, drop_in::granule);
 }
 
 ASHLAR_EXPORT void* ashlar_heap_realloc(ashlar_heap* heap, void* p, std::size_t bytes) {
-  if (p == nullptr) return ashlar_heap_malloc(heap, bytes);
-  if (drop_in::is_process(heap)) return drop_in::resize_block(p, bytes, drop_in::granule);
-  return drop_in::serve(heap, bytes,
-                        [=](ashlar_heap* in) { return drop_in::resize(in, p, {bytes, drop_in::granule}); });
+  return ashlar_heap_aligned_realloc(heap, p, bytes, drop_in::granule);
 }
 
 ASHLAR_EXPORT void ashlar_heap_free(ashlar_heap* heap, void* p) {

@@ -196,6 +196,71 @@ static void test_trim(void) {
   EXPECT(ashlar_heap_trim(heap) == 0);
   ashlar_heap_delete(heap);
   free(malloc(1 << 20));
+static void test_aligned_blocks_of(ashlar_heap* heap) {
+  size_t bytes, alignment;
+  for (bytes = 1; bytes < 6 << 20; bytes = bytes * 7 + 1)
+    for (alignment = 1; alignment <= 1 << 20; alignment *= 8) {
+      char* p = ashlar_heap_malloc(heap, bytes);
+      memset(p, 7, bytes);
+      ashlar_heap_free(heap, p); /* what comes next is not fresh */
+      p = ashlar_heap_aligned_zalloc(heap, bytes, alignment);
+      EXPECT(p != NULL && (uintptr_t)p % alignment == 0 && is_zero(p, bytes));
+      p[0] = 'k';
+      p = ashlar_heap_aligned_realloc(heap, p, 2 * bytes, 8 * alignment);
+      EXPECT(p != NULL && (uintptr_t)p % (8 * alignment) == 0 && p[0] == 'k' && is_zero(p + 1, bytes - 1));
+      p = ashlar_heap_aligned_realloc(heap, p, bytes / 2 + 1, 16 * alignment);
+      EXPECT(p != NULL && (uintptr_t)p % (16 * alignment) == 0 && p[0] == 'k');
+      EXPECT(ashlar_heap_of(p) == heap);
+      ashlar_heap_free(heap, p);
+    }
+}
+
+static void test_aligned_blocks(void) {
+  ashlar_heap_options options = {sizeof options, 16u << 20, 1u << 20, 10};
+  ashlar_heap* const heap = ashlar_heap_new(&options);
+  void* const p = ashlar_heap_aligned_realloc(heap, NULL, 100, 256);
+  test_aligned_blocks_of(heap);
+  test_aligned_blocks_of(ashlar_heap_of_process());
+  EXPECT(p != NULL && (uintptr_t)p % 256 == 0);
+  errno = 0;
+  EXPECT(ashlar_heap_aligned_realloc(heap, p, 100, 48) == NULL && errno == EINVAL);
+  errno = 0;
+  EXPECT(ashlar_heap_aligned_zalloc(heap, 100, 0) == NULL && errno == EINVAL);
+  errno = 0;
+  EXPECT(ashlar_heap_aligned_realloc(heap, p, 100u << 20, 64) == NULL && errno == ENOMEM);
+  errno = 0;
+  EXPECT(ashlar_heap_aligned_realloc(heap, p, (size_t)-1, 64) == NULL && errno == ENOMEM);
+  EXPECT(ashlar_usable_size(p) >= 100); /* is as it was */
+  ashlar_heap_delete(heap);
+}
+
+/* As the headers of Lua, Zstandard and zlib declare them. */
+static void* (*const lua)(void* user, void* p, size_t old_bytes, size_t bytes) = ashlar_heap_lua_alloc;
+static void* (*const opaque_malloc)(void* user, size_t bytes) = ashlar_heap_opaque_malloc;
+static void (*const opaque_free)(void* user, void* p) = ashlar_heap_opaque_free;
+static void* (*const zlib)(void* user, unsigned count, unsigned bytes) = ashlar_heap_zlib_alloc;
+
+static void test_user_data(void) {
+  ashlar_heap_options options = {sizeof options, 16u << 20, 1u << 20, 10};
+  ashlar_heap* const heap = ashlar_heap_new(&options);
+  void *p = lua(heap, NULL, 5 /* LUA_TTABLE */, 56), *all = NULL, *more;
+  EXPECT(p != NULL && ashlar_heap_of(p) == heap);
+  memcpy(p, "table", 6);
+  p = lua(heap, p, 56, 1 << 20);
+  EXPECT(p != NULL && strcmp(p, "table") == 0);
+  while ((more = opaque_malloc(heap, 1000)) != NULL) all = more;
+  EXPECT(all != NULL && lua(heap, p, 1 << 20, 2 << 20) == NULL);
+  p = lua(heap, p, 1 << 20, 30); /* to less, where there is no more */
+  EXPECT(p != NULL && strcmp(p, "table") == 0);
+  EXPECT(lua(heap, p, 30, 0) == NULL && lua(heap, NULL, 0, 0) == NULL);
+  opaque_free(heap, all);
+  opaque_free(heap, NULL);
+  p = zlib(heap, 10, 20);
+  EXPECT(p != NULL && ashlar_usable_size(p) >= 200 && zlib(heap, ~0u, ~0u) == NULL);
+  opaque_free(heap, p);
+  ashlar_heap_delete(heap);
+}
+
   EXPECT(ashlar_heap_trim(ashlar_heap_of_process()) >= 1 << 20);
 }
 
@@ -553,3 +618,5 @@ int main(int count, char** words) {
   test_max();
   return 0;
 }
+  test_aligned_blocks();
+  test_user_data();
