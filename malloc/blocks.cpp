@@ -134,7 +134,9 @@ void deallocate_between(void* p, std::size_t bytes, std::size_t alignment) noexc
     constexpr bool keeps_sizes = checking_level >= checking::hardened;
     const std::size_t has = usable_size(p);
     const bool is_more = bytes > detail::max(has, good_size(has, alignment));
-    if (is_more || good_size(bytes, alignment) < has)
+    const bool is_huge = ashlar::is_aligned(p, detail::window_bytes);  // and keeps up to a quarter more, as it shrank
+    const std::size_t least = is_huge && !keeps_sizes ? has - has / 4 : has;
+    if (is_more || good_size(bytes, alignment) < least)
       ashlar::report({.kind = fault::size_mismatch,
                       .what = is_more ? "freed with more bytes than the block has"
                                       : "freed with fewer bytes, or a lower alignment, than were requested",

@@ -21,6 +21,15 @@ void sdallocx(void* p, size_t bytes, int flags);
 size_t nallocx(size_t bytes, int flags);
 size_t xallocx(void* p, size_t bytes, size_t extra, int flags);
 void* rallocx(void* p, size_t bytes, int flags);
+void* mallocx(size_t bytes, int flags);
+void* aligned_alloc(size_t alignment, size_t bytes);
+void* valloc(size_t bytes);
+void* pvalloc(size_t bytes);
+/* operator new, new[], delete, delete[] with an alignment. */
+void* _ZnwmSt11align_val_t(size_t bytes, size_t alignment);
+void* _ZnamSt11align_val_t(size_t bytes, size_t alignment);
+void _ZdlPvmSt11align_val_t(void* p, size_t bytes, size_t alignment);
+void _ZdaPvmSt11align_val_t(void* p, size_t bytes, size_t alignment);
 
 static int is_zero(const void* p, size_t bytes) {
   const unsigned char* const at = p;
@@ -187,15 +196,6 @@ static void test_heap(void) {
   ashlar_heap_delete(NULL);
 }
 
-static void test_trim(void) {
-  ashlar_heap* const heap = ashlar_heap_new(NULL);
-  void* const p = ashlar_heap_malloc(heap, 1 << 20);
-  memset(p, 1, 1 << 20);
-  ashlar_heap_free(heap, p); /* retained */
-  EXPECT(ashlar_heap_trim(heap) >= 1 << 20);
-  EXPECT(ashlar_heap_trim(heap) == 0);
-  ashlar_heap_delete(heap);
-  free(malloc(1 << 20));
 static void test_aligned_blocks_of(ashlar_heap* heap) {
   size_t bytes, alignment;
   for (bytes = 1; bytes < 6 << 20; bytes = bytes * 7 + 1)
@@ -261,6 +261,15 @@ static void test_user_data(void) {
   ashlar_heap_delete(heap);
 }
 
+static void test_trim(void) {
+  ashlar_heap* const heap = ashlar_heap_new(NULL);
+  void* const p = ashlar_heap_malloc(heap, 1 << 20);
+  memset(p, 1, 1 << 20);
+  ashlar_heap_free(heap, p); /* retained */
+  EXPECT(ashlar_heap_trim(heap) >= 1 << 20);
+  EXPECT(ashlar_heap_trim(heap) == 0);
+  ashlar_heap_delete(heap);
+  free(malloc(1 << 20));
   EXPECT(ashlar_heap_trim(ashlar_heap_of_process()) >= 1 << 20);
 }
 
@@ -431,27 +440,101 @@ enum { page = 4096 };
 
 static int is_ours(const void* p) { return p != NULL && ashlar_heap_of(p) == ashlar_heap_of_process(); }
 
-static void* aligned(size_t alignment, size_t bytes) {
-  void* const p = memalign(alignment, bytes);
-  EXPECT(is_ours(p) && (uintptr_t)p % alignment == 0);
-  return memset(p, 1, bytes);
+/* ---- All that hands out a block, and all that frees one with its size. The sizes are right: at no level is this
+ * misuse. */
+static ashlar_heap* own_heap;
+
+static void* by_malloc(size_t bytes, size_t alignment) { return alignment <= 16 ? malloc(bytes) : NULL; }
+static void* by_calloc(size_t bytes, size_t alignment) { return alignment <= 16 ? calloc(1, bytes) : NULL; }
+static void* by_zalloc(size_t bytes, size_t alignment) { return alignment <= 16 ? ashlar_zalloc(bytes) : NULL; }
+static void* by_memalign(size_t bytes, size_t alignment) { return memalign(alignment, bytes); }
+static void* by_aligned_alloc(size_t bytes, size_t alignment) { return aligned_alloc(alignment, bytes); }
+static void* by_posix_memalign(size_t bytes, size_t alignment) {
+  void* p = NULL;
+  return posix_memalign(&p, alignment, bytes) == 0 ? p : NULL;
+}
+static void* by_valloc(size_t bytes, size_t alignment) { return alignment == page ? valloc(bytes) : NULL; }
+static void* by_pvalloc(size_t bytes, size_t alignment) {
+  return alignment == page && bytes % page == 0 ? pvalloc(bytes) : NULL; /* of whole pages */
+}
+static int logarithm_of(size_t alignment) { return alignment > 1 ? 1 + logarithm_of(alignment / 2) : 0; }
+static void* by_mallocx(size_t bytes, size_t alignment) { return mallocx(bytes, logarithm_of(alignment)); }
+static void* by_rallocx(size_t bytes, size_t alignment) { return rallocx(malloc(40), bytes, logarithm_of(alignment)); }
+static void* by_growth(size_t bytes, size_t alignment) {
+  return alignment <= 16 ? realloc(malloc(bytes / 3 + 1), bytes) : NULL;
+}
+static void* by_shrinking(size_t bytes, size_t alignment) {
+  return alignment <= 16 ? ashlar_realloc(ashlar_malloc(bytes * 5 / 4), bytes) : NULL;
+}
+static void* of_heap(size_t bytes, size_t alignment) { return ashlar_heap_aligned_malloc(own_heap, bytes, alignment); }
+static void* of_heap_zeroed(size_t bytes, size_t alignment) {
+  return ashlar_heap_aligned_zalloc(own_heap, bytes, alignment);
+}
+static void* of_heap_grown(size_t bytes, size_t alignment) {
+  return ashlar_heap_aligned_realloc(own_heap, ashlar_heap_malloc(own_heap, bytes / 3 + 1), bytes, alignment);
+}
+static void* of_heap_shrunk(size_t bytes, size_t alignment) {
+  return ashlar_heap_aligned_realloc(own_heap, ashlar_heap_malloc(own_heap, bytes * 5 / 4), bytes, alignment);
+}
+static void* of_heap_aligned_later(size_t bytes, size_t alignment) {
+  return ashlar_heap_aligned_realloc(own_heap, ashlar_heap_malloc(own_heap, bytes), bytes, alignment);
+}
+static void* of_process_aligned_later(size_t bytes, size_t alignment) {
+  return ashlar_heap_aligned_realloc(ashlar_heap_of_process(), malloc(bytes), bytes, alignment);
 }
 
-/* The sizes that the program states are right: at no level is this misuse. */
+static void* (*const allocations[])(size_t bytes, size_t alignment) = {by_malloc,
+                                                                       by_calloc,
+                                                                       by_zalloc,
+                                                                       by_memalign,
+                                                                       by_aligned_alloc,
+                                                                       by_posix_memalign,
+                                                                       by_valloc,
+                                                                       by_pvalloc,
+                                                                       by_mallocx,
+                                                                       by_rallocx,
+                                                                       by_growth,
+                                                                       by_shrinking,
+                                                                       _ZnwmSt11align_val_t,
+                                                                       _ZnamSt11align_val_t,
+                                                                       ashlar_aligned_malloc,
+                                                                       of_heap,
+                                                                       of_heap_zeroed,
+                                                                       of_heap_grown,
+                                                                       of_heap_shrunk,
+                                                                       of_heap_aligned_later,
+                                                                       of_process_aligned_later};
+
+static void by_free_aligned_sized(void* p, size_t bytes, size_t alignment) { free_aligned_sized(p, alignment, bytes); }
+static void by_free_sized(void* p, size_t bytes, size_t alignment) {
+  alignment <= 16 ? free_sized(p, bytes) : free_aligned_sized(p, alignment, bytes);
+}
+static void by_sdallocx(void* p, size_t bytes, size_t alignment) { sdallocx(p, bytes, logarithm_of(alignment)); }
+
+static void (*const frees[])(void* p, size_t bytes, size_t alignment) = {
+    by_free_aligned_sized, by_free_sized,          by_sdallocx,
+    ashlar_free_sized,     _ZdlPvmSt11align_val_t, _ZdaPvmSt11align_val_t};
+
 static void test_sized_frees(void) {
-  size_t bytes;
+  static const size_t alignments[] = {8, 16, 64, 256, page, 65536, 8 << 20};
+  enum { ways = sizeof allocations / sizeof allocations[0], forms = sizeof frees / sizeof frees[0] };
+  size_t way, form, i, bytes;
+  own_heap = ashlar_heap_new(NULL);
+  for (way = 0; way < ways; ++way)
+    for (i = 0; i < sizeof alignments / sizeof alignments[0]; ++i)
+      for (bytes = 1; bytes < 8 << 20; bytes = bytes == 100 ? page : bytes * 3 + (bytes < 100))
+        for (form = 0; form < forms; ++form) {
+          char* const p = allocations[way](bytes, alignments[i]);
+          if (p == NULL) continue; /* it has no such alignment */
+          EXPECT((uintptr_t)p % alignments[i] == 0);
+          p[0] = p[bytes - 1] = 1;
+          frees[form](p, bytes, alignments[i]);
+        }
+  ashlar_heap_delete(own_heap);
   for (bytes = 1; bytes < 8 << 20; bytes = bytes * 3 + 1) {
-    void* p = malloc(bytes);
-    EXPECT(is_ours(p));
-    free_sized(p, bytes);
-    p = malloc(bytes);
-    sdallocx(p, bytes, 0);
-    p = malloc(bytes);
+    void* const p = malloc(bytes);
     sdallocx(p, malloc_usable_size(p), 0);
     sdallocx(malloc(bytes), nallocx(bytes, 0), 0);
-    free_aligned_sized(aligned(64, bytes), 64, bytes);
-    free_aligned_sized(aligned(page, bytes), page, bytes);
-    sdallocx(aligned(page, bytes), bytes, 12); /* the logarithm */
   }
   free_sized(NULL, 0);
   free_sized(NULL, 100);
@@ -608,6 +691,8 @@ int main(int count, char** words) {
   test_sized_frees();
   test_shrinking_in_place();
   test_heap();
+  test_aligned_blocks();
+  test_user_data();
   test_trim();
   test_trim_of_process();
   test_limit();
@@ -618,5 +703,3 @@ int main(int count, char** words) {
   test_max();
   return 0;
 }
-  test_aligned_blocks();
-  test_user_data();
