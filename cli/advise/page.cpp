@@ -23,11 +23,14 @@ constexpr std::size_t most_proposals = 3;
 constexpr std::size_t most_group_name = 60, most_plan_text = 160;
 constexpr std::uint64_t least_pages = 16;
 
-/// Returns: the sentences of a site, and its calls, innermost first.
+/// Returns: the sentences of a site, and its calls with their lines of source, innermost first.
 json detail_of(const json& site, const advised_site& s, const advice& a, const call_tree& tree, site_names& names) {
   json chain = json::array();
   for (const std::uint64_t frame : tree.frames(tree.nodes()[s.node].stack))
-    for (const source_place& place : names.places(frame)) chain.push_back(place.str());
+    for (const source_place& place : names.places(frame)) {
+      chain.push_back(place.str());
+      chain.push_back(names.code(place));
+    }
   return {amounts_text(s, a), site.at("evidence"), site.at("proposal"), site.at("gain").at("text"), std::move(chain)};
 }
 
@@ -312,11 +315,13 @@ void set_measured(json& page, const advice_measurement& measured) {
   page["summary"] = std::exchange(page["headline"], sentence);
 }
 
-void set_verdict(json& page, const advice& a, const call_tree& tree) {
+void set_verdict(json& page, const advice& a, const call_tree& tree, site_names& names) {
   const auto remedies = a.sites.size() - static_cast<std::size_t>(std::ranges::count_if(a.sites, is_unchanged));
   for (const advised_site& s : std::span(a.sites).first(std::min(remedies, most_proposals)))
-    page["proposals"].push_back(
-        {{"site", site_title(s, tree)}, {"advice", proposal_text(s, a)}, {"gain", gain_text(s, a)}});
+    page["proposals"].push_back({{"site", site_title(s, tree)},
+                                 {"code", names.code(s.request.place)},
+                                 {"advice", proposal_text(s, a)},
+                                 {"gain", gain_text(s, a)}});
   page["headline"] = summary_of(a, remedies);
   if (!a.measurement.text.empty()) set_measured(page, a.measurement);
   else if (a.features.allocated.objects != 0) page["noCode"] = {malloc_remedy(a), page_remedy(a)};
@@ -410,7 +415,7 @@ json make_advice_page(const advice& a, const call_tree& tree, site_names& names,
                {"lanes", lanes_of(history.lanes, a.features.threads)},
                {"calls", call_graph(tree, history.live, names)},
                {"pins", pins_of(a)}};
-  set_verdict(page, a, tree);
+  set_verdict(page, a, tree, names);
   add_plan(page, a);
   for (const advised_site& s : a.sites) {
     if (page["sites"].size() >= most_page_sites) {

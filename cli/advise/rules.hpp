@@ -43,6 +43,8 @@ public:
   [[nodiscard]] std::string function_of(std::uint64_t frame);
   /// Returns: the places of a frame, innermost first.
   [[nodiscard]] const std::vector<source_place>& places(std::uint64_t frame);
+  /// Returns: as `source_place::code`, which reads it once.
+  [[nodiscard]] const std::string& code(const source_place& place);
   /// Returns: as `symboliser::notes`.
   [[nodiscard]] std::vector<std::string> notes() const { return names_.notes(); }
 
@@ -53,6 +55,7 @@ private:
   symboliser names_;
   wrapper_finder wrappers_;
   std::map<std::uint32_t, site_request> requests_;
+  std::map<std::pair<const std::string*, int>, std::string> code_;  // by source and line
 };
 
 /// Each has a row in the table of words.cpp.

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <queue>
@@ -19,6 +20,7 @@
 #include "cli/support/elf_file.hpp"
 #include "cli/support/function_names.hpp"
 #include "cli/support/symbolise_units.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
@@ -186,7 +188,19 @@ std::pair<std::string, int> source_of(const debug_unit& unit, std::uint64_t addr
   const char* const file = source == nullptr ? nullptr : ::dwarf_linesrc(source, nullptr, nullptr);
   int line = 0;
   if (file == nullptr || ::dwarf_lineno(source, &line) != 0) return {};
-  return {fs::path(file).filename().string(), line};
+  return {file, line};
+}
+
+constexpr std::uintmax_t most_source_bytes = 16 << 20;
+constexpr std::size_t most_code = 120;  // columns
+
+/// Returns: whether the source can be the one that the module was built of: it is not newer.
+bool is_source_of(const fs::path& source, const fs::path& module) {
+  std::error_code error;
+  if (!source.is_absolute() || !fs::is_regular_file(source, error)) return false;
+  if (fs::file_size(source, error) > most_source_bytes) return false;
+  const auto changed = fs::last_write_time(source, error);
+  return !error && changed <= fs::last_write_time(module, error) && !error;
 }
 
 /// Returns: the machine code of the function around an address, by the unwind tables, which stripped files have too; 0
@@ -247,6 +261,8 @@ private:
 
   [[nodiscard]] bool has_tables() const { return tables_ && tables_->module != nullptr; }
   [[nodiscard]] std::vector<source_place> find(std::uint64_t address);
+  /// Effects: `place.file` loses its directories.
+  void find_source(source_place& place);
   /// Returns: what of the debug information cannot be read, and why; empty: all can, but perhaps files of functions.
   [[nodiscard]] std::string unread_part() const;
 
@@ -255,6 +271,7 @@ private:
   bool is_other_build_ = false;
   std::optional<tables> tables_;
   std::unordered_map<std::uint64_t, std::vector<source_place>> known_;  // by return address
+  std::map<std::string, bool> sources_;                                 // whether they are of this build, by path
 };
 
 std::vector<source_place> named_file::find(std::uint64_t address) {
@@ -270,7 +287,17 @@ std::vector<source_place> named_file::find(std::uint64_t address) {
   }
   const debug_unit unit = tables_->units.at(address);
   std::tie(place.file, place.line) = source_of(unit, address);
-  return unit.die == nullptr ? std::vector{place} : with_inlined(tables_->units, unit, address, place);
+  std::vector<source_place> all =
+      unit.die == nullptr ? std::vector{place} : with_inlined(tables_->units, unit, address, place);
+  for (source_place& each : all) find_source(each);
+  return all;
+}
+
+void named_file::find_source(source_place& place) {
+  const auto [at, is_new] = sources_.try_emplace(place.file);
+  if (is_new) at->second = is_source_of(place.file, path_);
+  place.source = at->second ? &at->first : nullptr;
+  place.file = fs::path(place.file).filename().string();
 }
 
 std::string named_file::note() const {
@@ -309,6 +336,17 @@ std::string named_file::unread_part() const {
 std::string source_place::str() const {
   if (line != 0) return fmt::format("{} ({}:{})", function, file, line);
   return is_unnamed(*this) ? function : fmt::format("{} ({})", function, module);
+}
+
+std::string source_place::code() const {
+  if (source == nullptr) return "";
+  std::ifstream from(*source);
+  std::string text;
+  for (int i = 0; i < line; ++i)
+    if (!std::getline(from, text)) return "";
+  std::ranges::replace_if(text, [](char c) { return c == '\t' || c == '\r'; }, ' ');
+  text.erase(text.find_last_not_of(' ') + 1);
+  return shorten(text.substr(std::min(text.find_first_not_of(' '), text.size())), most_code);
 }
 
 bool is_allocator_place(const source_place& place) {

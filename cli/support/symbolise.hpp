@@ -22,12 +22,16 @@ struct source_place {
   std::string whole;     ///< The same with its template arguments; empty if unknown.
   std::string file;      ///< Its name without directories.
   int line = 0;
-  std::string module;                          ///< File name of the program or library.
-  std::uint64_t address = 0;                   ///< The return address in the module.
+  const std::string* source = nullptr;  ///< The path of the file; null: it is not there, or newer than the module.
+  std::string module;                   ///< File name of the program or library.
+  std::uint64_t address = 0;            ///< The return address in the module.
   std::uint64_t code_begin = 0, code_end = 0;  ///< Of the function of the symbol table, in the module.
 
   /// Returns: "function (file:line)", or "function (module)".
   [[nodiscard]] std::string str() const;
+
+  /// Returns: the line of the source, shortened; empty if `source` is null. Complexity: O(bytes before it).
+  [[nodiscard]] std::string code() const;
 };
 
 /// Returns: whether a function belongs to the allocator or the recorder.

@@ -145,7 +145,7 @@ void place_call(source_place& place, Dwarf_Die* die, Dwarf_Die* unit) {
   if (::dwarf_getsrcfiles(unit, &files, &count) != 0 || file >= count) return;
   const char* path = ::dwarf_filesrc(files, file, nullptr, nullptr);
   if (path == nullptr) return;
-  place.file = std::filesystem::path(path).filename().string();
+  place.file = path;
   place.line = static_cast<int>(line);
 }
 

@@ -73,7 +73,8 @@ private:
 };
 
 /// Returns: the inlined functions at `address` in its unit, innermost first, then `outermost`, each with the line of
-/// its call. `outermost` has the function of the symbol table and the line of the innermost one.
+/// its call. `outermost` has the function of the symbol table and the line of the innermost one. Files have their
+/// paths.
 [[nodiscard]] std::vector<source_place> with_inlined(debug_units& units, const debug_unit& unit, std::uint64_t address,
                                                      const source_place& outermost);
 

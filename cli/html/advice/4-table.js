@@ -69,6 +69,8 @@ function levels(text) {
   }));
 }
 
+const sourceLine = (text) => text && make("code", {}, text);
+
 function detailRow(i) {
   const cell = make("td", { colspan: columnsOfTable.length, class: "text detail" });
   const detail = page.details[i];
@@ -85,7 +87,7 @@ function detailRow(i) {
       make("div", {}, make("p", {}, amounts), make("p", {}, capital + "."), make("p", { class: "advice" }, "→ " + advice),
         levels(gain), make("p", { class: "small" }, facts.join(" · ")), lifetimesFigure(i)),
       make("div", {}, make("p", { class: "small" }, "The call chain with the most of its objects, innermost first"),
-        make("ol", { class: "chain" }, ...chain.map((call) => make("li", {}, names[call]))))));
+        make("ol", { class: "chain" }, ...chain.map((call, k) => (k % 2 ? null : make("li", {}, names[call], sourceLine(names[chain[k + 1]]))))))));
   }
   return make("tr", { class: "detail-row" }, cell);
 }

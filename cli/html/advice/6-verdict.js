@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The verdict, the facts and the plan of routes; then all parts of the page are drawn. */
-const proposal = (p) => make("li", {}, paragraph("where", p.site), paragraph("advice", "→ " + p.advice), levels(p.gain));
+const proposal = (p) => make("li", {}, paragraph("where", p.site), sourceLine(p.code), paragraph("advice", "→ " + p.advice), levels(p.gain));
 
 function drawVerdict() {
   byId("warnings").append(...page.warnings.map((text) => paragraph("warning", text)));

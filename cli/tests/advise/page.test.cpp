@@ -285,6 +285,25 @@ TEST_F(advise_page, the_buffer_of_standard_output_does_not_grow) {
   EXPECT_EQ((*buffer)["words"], "none is ever freed");
 }
 
+TEST_F(advise_page, calls_stand_beside_their_lines_of_source_unless_it_is_newer_than_the_program) {
+  const std::string program = file("program"), code = "map[random_below(600)] = 1;  // here: churn";
+  std::filesystem::copy_file(ASHLAR_ADVISE_VICTIM, program);
+  const std::string trace = trace_of(program + " churn");
+  const json data = data_of(page_of(trace)), chain = data["details"][0].back();
+  EXPECT_EQ(data["proposals"][0]["code"], code);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i + 1 < chain.size(); i += 2) {
+    const std::string call = data["names"][chain[i].get<std::size_t>()],
+                      line = data["names"][chain[i + 1].get<std::size_t>()];
+    if (line != code) continue;
+    ++found;
+    EXPECT_TRUE(has(call, "list_churn (victim.cpp:"));
+  }
+  EXPECT_GT(found, 0U);
+  std::filesystem::last_write_time(program, std::filesystem::file_time_type::clock::now() - std::chrono::years(20));
+  EXPECT_EQ(data_of(page_of(trace))["proposals"][0]["code"], "");
+}
+
 TEST_F(advise_page, light_calls_of_a_function_are_one) {
   const json data = data_of(page_of(recorded("wide"))), calls = data["calls"];
   std::vector<std::int64_t> objects;
