@@ -41,7 +41,8 @@ inline constexpr std::size_t most_page_sites = 20'000;
 [[nodiscard]] std::string shape_of(const std::vector<std::uint64_t>& parts);
 
 /// Returns: the page of advice, at most 2 MB long. `page` has what advise/page.cpp gives it, with texts of any length:
-/// in "sites" a `page_row` each, and in "details" texts of the first ones, their calls last, each before its line of source.
+/// in "sites" a `page_row` each, and in "details" texts of the first ones, their calls last, each before its line of
+/// source.
 [[nodiscard]] std::string html_advice(const nlohmann::json& page);
 
 }  // namespace ashlar::cli
