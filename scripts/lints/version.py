@@ -13,6 +13,7 @@ PLACES = {
     "CHANGELOG.md": [(r"\A(?:(?!\n## )[\s\S])*\n## \[", ".", 3)],
     "packaging/vcpkg/ashlar/vcpkg.json": [(r'"version": "', ".", 3)],
     "packaging/debuggers/ashlar.natvis": [(r"ashlar::v", "_", 2)],
+    "bindings/rust/Cargo.toml": [(r'name = "ashlar"\nversion = "', ".", 3)],
     "README.md": [(r"find_package\(ashlar ", ".", 2)],
     "docs/cxx11.md": [(r"find_package\(ashlar ", ".", 2)],
     "docs/packages.md": [(r"find_package\(ashlar ", ".", 2)],

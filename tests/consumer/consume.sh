@@ -405,6 +405,20 @@ malloc_recipes() {
   malloc_frames
 }
 
+# The crate from what it packs, at level checked; and on libashlar as it is built here.
+rust() {
+  command -v cargo >/dev/null || skip "there is no cargo"
+  cp -rL "$ashlar/bindings/rust" "$work/sources"
+  cd "$work/sources"
+  cargo fetch --quiet || skip "the crates that it builds with cannot be had"
+  export CARGO_TARGET_DIR=$work/target CXX=$compiler
+  cargo package --quiet --offline --allow-dirty --no-verify
+  tar -xzf "$work/target/package/ashlar-$version.crate" --directory="$work"
+  cd "$work/ashlar-$version"
+  cargo test --quiet --offline --features allocator-api2,checked
+  [[ ! -e $built/lib/libashlar.a ]] || ASHLAR_LIB_DIR=$built/lib cargo test --quiet --offline
+}
+
 # The files of a release are made, and what they hold works; a real one is refused while the version has no date.
 release() {
   git -C "$ashlar" rev-parse HEAD >/dev/null 2>&1 || skip "this is not a checkout"
