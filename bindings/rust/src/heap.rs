@@ -2,7 +2,7 @@
 //! Heaps as objects.
 use crate::{raw, LEAST_ALIGNMENT};
 use std::alloc::Layout;
-use std::{io, mem, ptr};
+use std::{io, mem};
 
 /// Limits of a heap, of all threads together. A field that is 0 stands for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,11 +102,7 @@ impl Heap {
         if layout.align() <= LEAST_ALIGNMENT {
             return raw::ashlar_heap_zalloc(self.raw, layout.size());
         }
-        let p = self.alloc(layout);
-        if !p.is_null() {
-            p.write_bytes(0, layout.size());
-        }
-        p
+        raw::ashlar_heap_aligned_zalloc(self.raw, layout.size(), layout.align())
     }
 
     /// Frees a block.
@@ -125,12 +121,7 @@ impl Heap {
         if layout.align() <= LEAST_ALIGNMENT {
             return raw::ashlar_heap_realloc(self.raw, p, bytes);
         }
-        let moved = self.alloc(Layout::from_size_align_unchecked(bytes, layout.align()));
-        if !moved.is_null() {
-            ptr::copy_nonoverlapping(p, moved, layout.size().min(bytes));
-            self.dealloc(p);
-        }
-        moved
+        raw::ashlar_heap_aligned_realloc(self.raw, p, bytes, layout.align())
     }
 
     /// Whether the address lies in this heap's memory for blocks, live or free. It is not read.

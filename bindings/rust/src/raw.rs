@@ -34,7 +34,9 @@ extern "C" {
     pub fn ashlar_heap_malloc(heap: *mut RawHeap, bytes: usize) -> *mut u8;
     pub fn ashlar_heap_zalloc(heap: *mut RawHeap, bytes: usize) -> *mut u8;
     pub fn ashlar_heap_aligned_malloc(heap: *mut RawHeap, bytes: usize, alignment: usize) -> *mut u8;
+    pub fn ashlar_heap_aligned_zalloc(heap: *mut RawHeap, bytes: usize, alignment: usize) -> *mut u8;
     pub fn ashlar_heap_realloc(heap: *mut RawHeap, p: *mut u8, bytes: usize) -> *mut u8;
+    pub fn ashlar_heap_aligned_realloc(heap: *mut RawHeap, p: *mut u8, bytes: usize, alignment: usize) -> *mut u8;
     pub fn ashlar_heap_free(heap: *mut RawHeap, p: *mut u8);
     pub fn ashlar_heap_of(p: *const u8) -> *mut RawHeap;
     pub fn ashlar_heap_statistics(heap: *mut RawHeap, statistics: *mut super::Statistics) -> c_int;
