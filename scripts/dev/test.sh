@@ -5,7 +5,7 @@
 # with a table of the seconds that each took, and with one line that counts all of the tests.
 source scripts/dev/common.sh
 
-all=(lint outside gcc asan tsan noexcept mingw m32)
+all=(noexcept lint outside gcc asan tsan mingw m32)
 wanted=("${@:-${all[@]}}")
 [[ $* != quick ]] || wanted=(lint quick)
 results=build/results
@@ -171,13 +171,21 @@ test_room() {
   timed "$1" tests run_tests "$preset.${1//\//.}" "build/$preset/$folder" "${selection[@]}" || true
 }
 
-packages=()
-for name in "${wanted[@]}"; do
-  list=$(packages_for "$name")
-  read -ra more <<<"${list//$'\n'/ }"
-  packages+=("${more[@]}")
-done
-need "${compile_packages[@]}" "${packages[@]}"
+# need_for <name>…: the packages of all of them.
+need_for() {
+  local name list more packages=()
+  for name in "$@"; do
+    list=$(packages_for "$name")
+    read -ra more <<<"${list//$'\n'/ }"
+    packages+=("${more[@]}")
+  done
+  need "${compile_packages[@]}" "${packages[@]}"
+}
+
+configure_for() {
+  unpack_libcxx "$1"
+  step "$1: configure" timed "$1" build configure "$1" || true
+}
 
 lint() {
   step "lint" bash scripts/dev/lint.sh quick || true
@@ -190,17 +198,30 @@ rm -rf "$results"
 mkdir -p "$results"
 trap 'trap - TERM && kill 0' INT # a job in the background ignores the interrupt
 
+# The first configuration, whose tests start no tools, is built while the packages of the others are installed.
+first=
+if ((${#wanted[@]} > 1)) && is_configuration "${wanted[0]}"; then
+  first=${wanted[0]}
+  need_for "$first"
+  need_for "${wanted[@]}" &
+  installing=$!
+  configure_for "$first"
+  test_configuration "$first"
+  wait "$installing"
+else
+  need_for "${wanted[@]}"
+fi
+
 # To lint and to configure take one core each, so they run beside each other.
 [[ " ${wanted[*]} " != *" lint "* ]] || begin lint timed lint tests lint
 for name in "${wanted[@]}"; do
-  is_configuration "$name" || continue
-  unpack_libcxx "$name"
-  step "$name: configure" timed "$name" build configure "$name" || true
+  [[ $name == "$first" ]] || ! is_configuration "$name" || configure_for "$name"
 done
 report_ended
 
 for name in "${wanted[@]}"; do
-  if is_configuration "$name"; then
+  if [[ $name == "$first" ]]; then continue
+  elif is_configuration "$name"; then
     test_configuration "$name"
   elif [[ $name != lint ]]; then
     test_room "$name"
