@@ -21,6 +21,17 @@ for compiler in g++ clang++-19; do
   "$compiler" -std=c++11 "${warnings[@]}" "$headers" -fsyntax-only "$program"
 done
 
+# The dialect of MSVC, read with the library of this system, which then lacks macros of its compiler.
+if type -P clang++-19 >/dev/null; then
+  dialect=(-fms-extensions -fms-compatibility -fms-compatibility-version=19.38 -fdelayed-template-parsing "-Wno-#warnings")
+  for macro in ATOMIC_{BOOL,POINTER,CHAR{,8_T,16_T,32_T},WCHAR_T,SHORT,INT,LONG,LLONG}_LOCK_FREE; do
+    dialect+=("-D__GCC_$macro=2")
+  done
+  for standard in 11 14 17; do
+    clang++-19 "-std=c++$standard" "${dialect[@]}" -D__GCC_ATOMIC_TEST_AND_SET_TRUEVAL=1 "$headers" -fsyntax-only "$program"
+  done
+fi
+
 # The linker's first error names the line.
 type -P g++ >/dev/null || { echo "skipped: there is no g++"; exit 77; }
 lacking=(g++ -std=c++11 -O1 -DASHLAR_TEST_LACKING "$headers" "$program")
