@@ -19,7 +19,7 @@ install(EXPORT ashlar_targets NAMESPACE ashlar:: DESTINATION "${ashlar_package_d
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/ashlar-config-version.cmake"
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/ashlar-config-version.cmake" cmake/ashlar-config.cmake
-  DESTINATION "${ashlar_package_dir}")
+  compiled/module.cmake compiled/ashlar.cppm DESTINATION "${ashlar_package_dir}")
 install(DIRECTORY packaging/debuggers/ DESTINATION "${CMAKE_INSTALL_DATADIR}/ashlar/debuggers"
   PATTERN "__pycache__" EXCLUDE)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The Conan 2 recipe: conan create packaging/conan"""
+"""The Conan 2 recipe: conan create packaging/conan, with -o core=True for ashlar::core"""
 import re
 from pathlib import Path
 
@@ -16,9 +16,10 @@ class AshlarConan(ConanFile):
     name = "ashlar"
     description = "C++20 memory resources: pools, arenas, stacks, TLSF and heaps, for one thread or many"
     license = "Apache-2.0 WITH LLVM-exception"
-    topics = ("allocator", "memory", "header-only")
-    package_type = "header-library"
+    topics = ("allocator", "memory")
     settings = "os", "arch", "compiler", "build_type"
+    options = {"core": [True, False]}  # the compiled unit for C++11, 14 and 17
+    default_options = {"core": False}
     no_copy_source = True
 
     def set_version(self):
@@ -33,20 +34,24 @@ class AshlarConan(ConanFile):
         basic_layout(self)
 
     def validate(self):
-        check_min_cppstd(self, 20)
+        check_min_cppstd(self, 11 if self.options.core else 20)
 
     def package_id(self):
-        self.info.clear()
+        if not self.info.options.core:
+            self.info.clear()
 
     def generate(self):
         toolchain = CMakeToolchain(self)
         for part in ("CLI", "MALLOC"):
             toolchain.cache_variables[f"ASHLAR_BUILD_{part}"] = False
+        toolchain.cache_variables["ASHLAR_BUILD_CORE"] = "STATIC" if self.options.core else "OFF"
         toolchain.generate()
         CMakeDeps(self).generate()
 
     def build(self):
-        CMake(self).configure()
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
 
     def package(self):
         CMake(self).install()
@@ -55,6 +60,6 @@ class AshlarConan(ConanFile):
     # The package has CMake files of its own, with the targets for sources too.
     def package_info(self):
         self.cpp_info.bindirs = []
-        self.cpp_info.libdirs = []
+        self.cpp_info.libdirs = ["lib"] if self.options.core else []
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = ["share/cmake/ashlar"]

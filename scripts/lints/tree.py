@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 CPP = (".hpp", ".cpp")
-GENERATED = "single_include/"  # the rule `single` alone looks there
+GENERATED = "single_include/"  # the rule `generated` alone looks there
 
 
 @dataclass(frozen=True)

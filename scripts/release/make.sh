@@ -31,7 +31,7 @@ fi
 # The commit's date, not that of the build: the same commit makes the same files.
 git archive --format=tar --prefix="$name/" HEAD | gzip -n >"$target/$name.tar.gz"
 python3 scripts/release/single_header.py --all "$target"
-python3 scripts/release/module.py "$target/ashlar.cppm"
+cp compiled/ashlar.cppm "$target"
 awk -v start="## [$version]" 'index($0, "## [") == 1 { inside = index($0, start) == 1; next } inside' CHANGELOG.md \
   >"$target/notes.md"
 [[ -s $target/notes.md ]] || refuse "CHANGELOG.md tells nothing of $version"

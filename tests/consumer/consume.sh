@@ -125,22 +125,27 @@ boost_names() {
   "$work/program"
 }
 
-# A project of C++11 finds the compiled unit.
-cxx11() {
-  install_ashlar -DASHLAR_BUILD_CORE=ON
+# build_old <prefix>: a project of C++11 finds the compiled unit there.
+build_old() {
   mkdir "$work/project"
   cat >"$work/project/CMakeLists.txt" <<TEXT
 cmake_minimum_required(VERSION 3.10)
 project(old LANGUAGES CXX)
 set(CMAKE_CXX_STANDARD 11)
-find_package(ashlar $minor REQUIRED)
+find_package(ashlar $minor REQUIRED COMPONENTS core)
 add_executable(program "\${PROGRAM}")
 target_link_libraries(program ashlar::core)
 TEXT
+  cmake -S "$work/project" -B "$work/project/build" "-DCMAKE_PREFIX_PATH=$1" "-DCMAKE_CXX_COMPILER=$compiler" \
+    "-DPROGRAM=$ashlar/tests/cxx11/program.cpp"
+  cmake --build "$work/project/build"
+  "$work/project/build/program"
+}
+
+cxx11() {
+  install_ashlar -DASHLAR_BUILD_CORE=ON
+  build_old "$work/prefix"
   local program=$ashlar/tests/cxx11/program.cpp found
-  cmake -S "$work/project" -B "$work/build" "-DCMAKE_PREFIX_PATH=$work/prefix" "-DPROGRAM=$program" \
-    "-DCMAKE_CXX_COMPILER=$compiler"
-  build_and_run_first
   command -v pkg-config >/dev/null || return 0
   found=$(PKG_CONFIG_PATH=$work/prefix/lib/pkgconfig pkg-config --cflags --libs ashlar-core)
   # shellcheck disable=SC2086 # flags are words
@@ -205,6 +210,7 @@ debian() {
     "$released"/*.deb
   configure find_package "-DCMAKE_PREFIX_PATH=$work/system/usr" "-DASHLAR_WANTED=$minor"
   build_and_run_first
+  build_old "$work/system/usr"
   LD_PRELOAD=$(echo "$work"/system/usr/lib/*/libashlar-hardened.so.1) ASHLAR=stats=exit /bin/ls "$work" 2>&1 |
     grep '^ashlar: '
   uses_command "$work/system/usr/bin"
@@ -251,9 +257,13 @@ wheel() {
 
 # vcpkg itself is not needed: project/vcpkg.cmake stands for the helpers that the port calls.
 vcpkg() {
-  cmake "-DPORTFILE=$ashlar/packaging/vcpkg/ashlar/portfile.cmake" "-DWORK=$work/vcpkg" "-DCOMPILER=$compiler" \
-    -P "$here/project/vcpkg.cmake"
-  configure find_package "-DCMAKE_PREFIX_PATH=$work/vcpkg/packages/ashlar" "-DASHLAR_WANTED=$minor"
+  local feature
+  for feature in headers core; do
+    cmake "-DPORTFILE=$ashlar/packaging/vcpkg/ashlar/portfile.cmake" "-DFEATURES=$feature" "-DWORK=$work/$feature" \
+      "-DCOMPILER=$compiler" -P "$here/project/vcpkg.cmake"
+  done
+  build_old "$work/core/packages/ashlar"
+  configure find_package "-DCMAKE_PREFIX_PATH=$work/headers/packages/ashlar" "-DASHLAR_WANTED=$minor"
   build_and_run_first
 }
 
@@ -268,15 +278,16 @@ conan() {
   export CONAN_HOME=$work/conan CXX=$compiler
   command conan profile detect
   cp -r "$ashlar/packaging/conan/test_package" "$work/test_package"
-  command conan create "$ashlar/packaging/conan" --test-folder "$work/test_package" -s compiler.cppstd=20 --no-remote
+  local create=(command conan create "$ashlar/packaging/conan" --test-folder "$work/test_package" --no-remote)
+  "${create[@]}" -s compiler.cppstd=20
+  "${create[@]}" -s compiler.cppstd=11 -o "&:core=True"
 }
 
 # A file that imports the module and one that also includes headers, in one program.
 module() {
   "$compiler" --version | grep -q clang || skip "the compiler is not clang"
-  need_released ashlar.cppm python3 "$ashlar/scripts/release/module.py" "$work/ashlar.cppm"
   local flags=(-std=c++20 -Wall -Wextra -Werror -pthread "-I$ashlar/include")
-  "$compiler" "${flags[@]}" --precompile "$released/ashlar.cppm" -o "$work/ashlar.pcm"
+  "$compiler" "${flags[@]}" --precompile "$ashlar/compiled/ashlar.cppm" -o "$work/ashlar.pcm"
   "$compiler" "${flags[@]}" "-fmodule-file=ashlar=$work/ashlar.pcm" -o "$work/program" "$work/ashlar.pcm" \
     "$here/project/import.cpp" "$here/project/beside_import.cpp"
   "$work/program"
@@ -287,9 +298,14 @@ cmake_module() {
   "$compiler" --version | grep -q clang || skip "the compiler is not clang"
   [[ "$(printf '%s\n' 3.28 "$(cmake --version | awk 'NR == 1 { print $3 }')" | sort -V | head -1)" == 3.28 ]] ||
     find_python_commands
-  cmake -G Ninja -S "$here/module" -B "$work/build" "-DCMAKE_CXX_COMPILER=$compiler" "-DASHLAR_FOLDER=$ashlar"
-  cmake --build "$work/build"
-  "$work/build/program"
+  install_ashlar
+  local how
+  for how in "-DASHLAR_FOLDER=$ashlar" "-DCMAKE_PREFIX_PATH=$work/prefix"; do
+    cmake -G Ninja -S "$here/module" -B "$work/build" "-DCMAKE_CXX_COMPILER=$compiler" "$how"
+    cmake --build "$work/build"
+    "$work/build/program"
+    rm -rf "$work/build"
+  done
 }
 
 # block <language> <number>: a block of the page of recipes for malloc.

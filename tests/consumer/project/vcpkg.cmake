@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Runs a port without vcpkg: what its helpers do, for a header-only library. -DPORTFILE=… -DWORK=… -DCOMPILER=… -P this.
+# Runs a port without vcpkg: what its helpers do, for one type of build. -DPORTFILE=… -DFEATURES=… -DWORK=… -DCOMPILER=… -P this.
 cmake_minimum_required(VERSION 3.25)
 set(PORT ashlar)
 set(CURRENT_PACKAGES_DIR "${WORK}/packages/${PORT}")
@@ -15,6 +15,7 @@ function(vcpkg_cmake_configure)
 endfunction()
 
 function(vcpkg_cmake_install)
+  run("${CMAKE_COMMAND}" --build "${WORK}/build")
   run("${CMAKE_COMMAND}" --install "${WORK}/build")
 endfunction()
 
