@@ -26,7 +26,7 @@ processor_packages=(clang-16
   libstdc++-12-dev-s390x-cross libgcc-12-dev-s390x-cross libc6-dev-s390x-cross binutils-s390x-linux-gnu
   libstdc++-12-dev-riscv64-cross libgcc-12-dev-riscv64-cross libc6-dev-riscv64-cross binutils-riscv64-linux-gnu)
 # shellcheck disable=SC2034 # what rooms need that use tools: all of room_packages
-tool_packages=("${release_packages[@]}" pkgconf python3-venv heaptrack valgrind gdb musl-tools "${bare_packages[@]}"
+tool_packages=("${release_packages[@]}" meson pkgconf python3-venv heaptrack valgrind gdb lldb-19 musl-tools "${bare_packages[@]}"
   "${processor_packages[@]}")
 # shellcheck disable=SC2034
 windows_packages=(g++-mingw-w64-x86-64-posix wine64)

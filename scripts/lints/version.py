@@ -2,7 +2,7 @@
 """The version is written in several places, and they agree. scripts/release/set_version.py sets all of them."""
 import re
 
-RULE = "CMakeLists.txt, base/config.hpp, CHANGELOG.md, the port of vcpkg, the natvis file and pages name the same version"
+RULE = "CMakeLists.txt, base/config.hpp, CHANGELOG.md, recipes of packages, the natvis file and pages name the same version"
 
 # The places that name the version, for each file: what stands before the number, its separator, and how many parts it has.
 PLACES = {
@@ -12,11 +12,17 @@ PLACES = {
                                        (r"#define ASHLAR_VERSION_PATCH ", ".", 1)],
     "CHANGELOG.md": [(r"\A(?:(?!\n## )[\s\S])*\n## \[", ".", 3)],
     "packaging/vcpkg/ashlar/vcpkg.json": [(r'"version": "', ".", 3)],
+    "MODULE.bazel": [(r'name = "ashlar", version = "', ".", 3)],
+    "packaging/homebrew/ashlar.rb": [(r'tag: "v', ".", 3)],
+    "packaging/meson/ashlar.wrap": [(r"revision = v", ".", 3)],
+    "packaging/meson/packagefiles/ashlar/meson.build": [(r"version: '(?=\d)", ".", 3)],
+    "packaging/spack/packages/ashlar/package.py": [(r'version\("', ".", 3), (r'tag="v', ".", 3)],
+    "packaging/xmake/packages/a/ashlar/xmake.lua": [(r'add_versions\("', ".", 3), (r'"v', ".", 3)],
     "packaging/debuggers/ashlar.natvis": [(r"ashlar::v", "_", 2)],
     "bindings/rust/Cargo.toml": [(r'name = "ashlar"\nversion = "', ".", 3)],
     "README.md": [(r"find_package\(ashlar ", ".", 2)],
     "docs/cxx11.md": [(r"find_package\(ashlar ", ".", 2)],
-    "docs/packages.md": [(r"find_package\(ashlar ", ".", 2)],
+    "docs/packages.md": [(r"find_package\(ashlar ", ".", 2), (r"GIT_TAG v", ".", 3)],
     "docs/malloc-recipes.md": [(r"find_package\(ashlar ", ".", 2)],
 }
 

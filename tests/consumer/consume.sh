@@ -106,9 +106,69 @@ add_subdirectory() {
   fi
 }
 
+# A repository of these sources with the tag of the release, which the recipes for other tools name.
+make_repository() {
+  local git=(git -C "$work/ashlar.git" -c user.name=test -c user.email=test@ashlar.example)
+  mkdir "$work/ashlar.git"
+  cp -r "$ashlar"/{CMakeLists.txt,LICENSE,BUILD.bazel,MODULE.bazel,cmake,compiled,include,malloc,packaging} "$work/ashlar.git"
+  "${git[@]}" init --quiet
+  "${git[@]}" add .
+  "${git[@]}" commit --quiet -m "Release $version"
+  "${git[@]}" tag "v$version"
+}
+
+# recipe <file or folder of packaging/> <target>: with the address of the repository in place of the example's.
+recipe() {
+  cp -r "$ashlar/packaging/$1" "$2"
+  grep -rl 'https://ashlar\.example/ashlar\.git' "$2" | xargs sed -i "s|https://ashlar.example/ashlar.git|file://$work/ashlar.git|"
+}
+
 fetch_content() {
-  configure fetch_content "-DASHLAR_FOLDER=$ashlar"
+  make_repository
+  configure fetch_content "-DASHLAR_REPOSITORY=file://$work/ashlar.git" "-DASHLAR_WANTED=$version" \
+    -DFETCHCONTENT_FULLY_DISCONNECTED=OFF
   build_and_run_first
+}
+
+meson() {
+  type -P meson >/dev/null || skip "there is no meson"
+  make_repository
+  cp -r "$here/recipes/meson" "$work/project"
+  recipe meson "$work/project/subprojects"
+  cp "$here/project/main.cpp" "$work/project"
+  cp "$ashlar/tests/cxx11/program.cpp" "$work/project/old.cpp"
+  CXX=$compiler command meson setup "$work/build" "$work/project"
+  command meson test -C "$work/build"
+}
+
+# By Debian's Bazel, older than modules: WORKSPACE names Debian's rules of Java, and a stand-in for those of C++.
+bazel() {
+  type -P bazel >/dev/null || skip "there is no bazel"
+  [[ -e /usr/share/bazel/rules/java ]] || skip "there is no bazel-rules-java"
+  make_repository
+  cp -r "$here/recipes/bazel" "$work/project"
+  cp "$here/project/main.cpp" "$work/project"
+  cp "$ashlar/tests/cxx11/program.cpp" "$work/project/old.cpp"
+  touch "$work/ashlar.git/WORKSPACE" "$work/project/rules_cc/"{WORKSPACE,cc/BUILD}
+  cd "$work/project"
+  local bazel=(command bazel --batch "--output_user_root=$work/output")
+  CC=$compiler "${bazel[@]}" build --jobs=2 //:program //:old
+  bazel-bin/program
+  bazel-bin/old
+}
+
+xmake() {
+  type -P xmake >/dev/null || skip "there is no xmake"
+  make_repository
+  cp -r "$here/recipes/xmake" "$work/project"
+  cp "$here/project/main.cpp" "$work/project"
+  recipe xmake "$work/project/packages"
+  export XMAKE_GLOBALDIR=$work XMAKE_ROOT=y
+  cd "$work/project"
+  command xmake global --network=private
+  command xmake config --yes "--cxx=$compiler" "--ld=$compiler"
+  command xmake build
+  command xmake run
 }
 
 # The adapter on which Boost's own tests run (scripts/outside_suites) follows the names of the library.
