@@ -29,8 +29,8 @@ packages_for() {
 # What a room needs besides: its tests use tools.
 room_packages() {
   case $1 in
-    consumer) echo "${release_packages[@]}" pkgconf ;;
-    debuggers) echo gdb ;;
+    consumer) echo "${release_packages[@]}" meson pkgconf ;;
+    debuggers) echo gdb lldb-19 ;;
     docs_site) echo git python3-venv ;;
     freestanding) echo "${bare_packages[@]}" ;;
     libashlar | threads) echo musl-tools ;;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Run by gdb on the program: printers and natvis file show what the library itself says, and survive damage."""
+"""Run by gdb or lldb on the program: printers and natvis file show what the library itself says, and survive damage."""
 import itertools
 import os
 import random
@@ -8,19 +8,81 @@ import sys
 import traceback
 from pathlib import Path
 
-import gdb
-
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-from natvis import Natvis  # noqa: E402  (the path is set just above)
-
 PACKAGED = Path(os.environ["ASHLAR_DEBUGGERS"])
+sys.path[:0] = [str(HERE), str(PACKAGED)]
+
+from ashlar_printers.debugger import gdb  # noqa: E402  (the path is set just above)
+
 DAMAGE = 20  # overwritten words of each object, in each of the settings of CMakeLists.txt others
 
 
+class Gdb:
+    """What the checks ask of a debugger, the program being stopped."""
+
+    def __init__(self):
+        for setting in ("confirm off", "pagination off", "startup-with-shell off", "print thread-events off",
+                        "debuginfod enabled off"):
+            gdb.execute(f"set {setting}")
+        gdb.execute(f"source {PACKAGED / 'ashlar_gdb.py'}")
+        for command in ("break stop_here", "run", "up"):
+            gdb.execute(command, to_string=True)
+        self.value, self.printer = gdb.parse_and_eval, gdb.default_visualizer
+        self.write = gdb.selected_inferior().write_memory
+
+    def display(self, name):
+        return gdb.execute(f"print {name}", to_string=True)
+
+    def end(self, outcome):
+        gdb.execute("kill")
+        gdb.execute(f"quit {outcome}")
+
+
+class Lldb:
+    def __init__(self, debugger):
+        self.debugger = debugger
+        self.target = debugger.GetSelectedTarget()
+        self.target.BreakpointCreateByName("stop_here")
+        debugger.HandleCommand(f"command script import {PACKAGED / 'ashlar_lldb.py'}")
+        thread = self.target.LaunchSimple(None, None, str(HERE)).GetSelectedThread()
+        thread.SetSelectedFrame(1)
+        self.frame = thread.GetSelectedFrame()
+        gdb.look_at(self.target)
+        from ashlar_printers.types import printer_of
+        self.printer = printer_of
+
+    def value(self, expression):
+        name, *members = expression.split(".")
+        found = gdb.Value(self.frame.FindVariable(name) or self.target.FindFirstGlobalVariable(name))
+        for member in members:
+            found = found[member]
+        return found
+
+    def display(self, name):
+        import lldb
+        result, command = lldb.SBCommandReturnObject(), "frame" if self.frame.FindVariable(name) else "target"
+        self.debugger.GetCommandInterpreter().HandleCommand(
+            f"{command} variable {name}", lldb.SBExecutionContext(self.frame), result)
+        assert result.Succeeded(), result.GetError()
+        return result.GetOutput()
+
+    def write(self, address, data):
+        import lldb
+        why = lldb.SBError()
+        self.target.GetProcess().WriteMemory(address, data, why)
+        assert why.Success(), why
+
+    def end(self, outcome):
+        self.target.GetProcess().Kill()
+        sys.stdout.flush()
+        os._exit(outcome)
+
+
+session = None
+
+
 def value(expression):
-    return gdb.parse_and_eval(expression)
+    return session.value(expression)
 
 
 def fact(name):
@@ -28,7 +90,7 @@ def fact(name):
 
 
 def printer(name):
-    found = gdb.default_visualizer(value(name))
+    found = session.printer(value(name))
     assert found is not None, f"{name} has no printer"
     return found
 
@@ -80,7 +142,7 @@ def check_heaps():
     assert shown("shared").endswith("2 thread heaps, 1 parked"), shown("shared")
     same([key.split(",")[0].rstrip("]") for key, _ in parts("shared")],
          ["[common", "[thread heap 0", "[thread heap 1"])
-    part = gdb.default_visualizer(dict(parts("shared"))["[thread heap 1]"]).to_string()
+    part = session.printer(dict(parts("shared"))["[thread heap 1]"]).to_string()
     assert part.startswith("engine: 5 live blocks, "), part
 
 
@@ -103,32 +165,39 @@ def check_map():
     same({key: int(part["health"]) for key, part in parts("map")}, handles)
 
 
+def check_display():
+    for name, part in (("arena", "bytes of"), ("orc", "health = 50"), ("map", "health = 60"), ("pool", "[2] = 0x")):
+        text = session.display(name)
+        assert shown(name) in text and part in text, text
+
+
 def check_garbage():
     for name in ("pool", "fixed", "arena", "local", "shared", "ref", "map", "objects"):
         text = shown(f"bad_{name}")
         assert "not initialised, or damaged" in text and "no member" not in text, text
         same(parts(f"bad_{name}"), [])
-        gdb.execute(f"print bad_{name}", to_string=True)
+        assert text in session.display(f"bad_{name}")
 
 
 def check_damage():
     """Overwrites a word of each object, prints it, and mends it: nothing raises, and nothing goes on forever."""
     program = gdb.selected_inferior()
-    dice = random.Random(Path(program.progspace.filename).name)
+    dice = random.Random(os.environ["ASHLAR_PROGRAM"])
     for name in ("pool", "fixed", "arena", "buffered", "local", "shared", "orc", "map", "bounded", "inside", "grown"):
         start, size = int(value(name).address), value(name).type.sizeof
         for _ in range(DAMAGE):
             at = start + dice.randrange(0, size, 8)
             was = bytes(program.read_memory(at, 8))
             damage = dice.choice([dice.randbytes(8), bytes(8), b"\xff" * 8, start.to_bytes(8, "little")])
-            program.write_memory(at, damage)
+            session.write(at, damage)
             assert "no member" not in shown(name), shown(name)
             parts(name)
-            gdb.execute(f"print {name}", to_string=True)
-            program.write_memory(at, was)
+            session.display(name)
+            session.write(at, was)
 
 
 def check_natvis():
+    from natvis import Natvis
     natvis = Natvis(PACKAGED / "ashlar.natvis")
     of_type = [sorted(re.sub(r"(::detail)?::\w+<\*>", "", name) for name in names) for names in natvis.names()]
     assert all(names == of_type[0] for names in of_type), "types are known under different namespaces"
@@ -163,25 +232,26 @@ def check_natvis_counts(natvis):
         natvis.items(part)
 
 
-def main():
-    for setting in ("confirm off", "pagination off", "startup-with-shell off", "print thread-events off",
-                    "debuginfod enabled off"):
-        gdb.execute(f"set {setting}")
-    gdb.execute(f"source {PACKAGED / 'ashlar_gdb.py'}")
-    gdb.execute("break stop_here", to_string=True)
-    gdb.execute("run", to_string=True)
-    gdb.execute("up", to_string=True)
-    for check in (check_pools, check_arenas, check_heaps, check_objects, check_map, check_garbage, check_damage,
-                  check_natvis):
-        check()
-        print(f"passed {check.__name__}")
+def run(debugger, checks):
+    global session
+    outcome = 1  # gdb would go on after an error, and end with 0
+    try:
+        session = debugger()
+        for check in checks:
+            check()
+            print(f"passed {check.__name__}")
+        outcome = 0
+    except BaseException:
+        traceback.print_exc(file=sys.stdout)
+    session.end(outcome)
 
 
-try:
-    main()
-    outcome = 0
-except BaseException:  # gdb would go on, and end with 0
-    traceback.print_exc()
-    outcome = 1
-gdb.execute("kill")
-gdb.execute(f"quit {outcome}")
+CHECKS = [check_pools, check_arenas, check_heaps, check_objects, check_map, check_display, check_garbage, check_damage]
+
+
+def __lldb_init_module(debugger, _):
+    run(lambda: Lldb(debugger), CHECKS)
+
+
+if "gdb" in sys.modules:
+    run(Gdb, [*CHECKS, check_natvis])

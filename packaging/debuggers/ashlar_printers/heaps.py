@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Printers of the heaps, for one thread and for any."""
-import gdb
-
+from ashlar_printers.debugger import gdb
 from ashlar_printers.printer import Printer, amount, counted
 from ashlar_printers.reading import Rows, View, expect, pointers_at
 

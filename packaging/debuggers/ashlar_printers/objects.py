@@ -2,8 +2,7 @@
 """Printers of the faces that hold objects: counted pointers, object pools, slot maps."""
 import struct
 
-import gdb
-
+from ashlar_printers.debugger import gdb
 from ashlar_printers.members import MEMBERS
 from ashlar_printers.printer import Printer, counted
 from ashlar_printers.reading import Rows, View, expect, memory, object_at

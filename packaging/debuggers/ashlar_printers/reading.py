@@ -2,8 +2,7 @@
 """Reads objects and raw memory of the program, and finds out which are damaged."""
 import struct
 
-import gdb
-
+from ashlar_printers.debugger import gdb
 from ashlar_printers.members import MEMBERS
 
 

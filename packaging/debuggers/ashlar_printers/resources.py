@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Printers of the resources: pools of cells, and arenas."""
-import gdb
-
+from ashlar_printers.debugger import gdb
 from ashlar_printers.printer import Printer, amount, counted
 from ashlar_printers.reading import View, expect, pointer_bytes, pointers_at, set_bits, words_at
 
