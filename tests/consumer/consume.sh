@@ -226,6 +226,8 @@ wrong_version() {
       return 1
     }
   done
+  ! build_old "$installed" >"$work/log" 2>&1 || return 1
+  tr -s ' \n' ' ' <"$work/log" | grep -q 'ashlar::core is not installed'
 }
 
 # Each committed single header alone, without the folder of headers; and one of a class, in a folder that does not exist yet.
