@@ -18,6 +18,17 @@ QUESTIONS = {
         },
         quick=("--rounds", "20"),
     ),
+    "clauses": Question(
+        title="Clauses behind references of 32 bits: nanoseconds for each of three million of 12 to 40 bytes",
+        metric=Column("ns", "median_ns", 1),
+        baseline="realloc",
+        groups={
+            "make": "make one in memory that grows from nothing",
+            "read": "find one by its reference, in random order",
+        },
+        columns=(Column("peak B/clause", "peak_bytes_per_clause", 1),),
+        quick=("--count", "100000"),
+    ),
     "stack_evaluator": Question(
         title="Temporaries of a recursive evaluator: nanoseconds per operation",
         metric=Column("ns", "median_ns", 2),

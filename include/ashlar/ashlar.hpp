@@ -77,6 +77,7 @@
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/numa_resource.hpp>
+#include <ashlar/resource/offset_arena.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/page_store.hpp>
 #include <ashlar/resource/pool_set.hpp>

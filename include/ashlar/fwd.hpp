@@ -128,6 +128,9 @@ class inline_arena;
 template <resource Upstream = default_upstream>
 class frame_arena;
 class scratch_arena;
+struct offset_arena_options;
+template <std::size_t UnitBytes = 4, resource Upstream = default_upstream>
+class offset_arena;
 
 struct pool_set_options;
 template <resource Upstream = default_upstream>

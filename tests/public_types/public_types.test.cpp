@@ -114,6 +114,7 @@ constexpr plan_layout layout{{0}, {64}, 64, 64};
 
 // Other types with a default constructor, and their words.
 #define ASHLAR_EACH_OTHER(X)                                                       \
+  X(offset_arena, upstream | held, ashlar::offset_arena<>)                         \
   X(scratch_arena, nothing, ashlar::scratch_arena)                                 \
   X(locked_pages, nothing, ashlar::basic_page_resource<ashlar::fresh::locked<>>)   \
   X(null_resource, nothing, ashlar::null_resource)                                 \
@@ -136,6 +137,7 @@ constexpr plan_layout layout{{0}, {64}, 64, 64};
   X(buffer_view, nothing, ashlar::buffer_view<256>)                                \
   X(problem, nothing, ashlar::plan::problem)                                       \
   X(arena_options, nothing, ashlar::arena_options)                                 \
+  X(offset_arena_options, nothing, ashlar::offset_arena_options)                   \
   X(block_pool_options, nothing, ashlar::block_pool_options)                       \
   X(fixed_block_pool_options, nothing, ashlar::fixed_block_pool_options)           \
   X(pool_set_options, nothing, ashlar::pool_set_options)                           \

@@ -2,6 +2,7 @@
 // Tests of the store of pages: what comes and goes makes no system call, what stays unneeded goes back in a second.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -30,6 +31,7 @@
 #include "tests/support/conformance.hpp"
 #include "tests/support/faulty_calls.hpp"
 #include "tests/support/live_blocks.hpp"
+#include "tests/support/pattern.hpp"
 #include "tests/support/stress.hpp"
 
 #if ASHLAR_POSIX
@@ -191,6 +193,34 @@ TEST(page_store, keeps_whole_blocks_up_to_what_trim_retains) {
   EXPECT_LE(store.retained_bytes(), 200 * kib);
   static_cast<void>(store.trim());
   EXPECT_EQ(store.retained_bytes(), 0u);
+}
+
+TEST(page_store, moves_large_blocks_by_their_pages) {
+  struct tag {};
+  store_of<tag> store;
+  if constexpr (requires { store.try_move(nullptr, 1, 1, 1); } && ashlar::os::pages::releases_parts) {
+    auto& faults = faulty_calls<tag>::faults;
+    std::size_t bytes = 70 * kib;
+    void* p = store.allocate(bytes, 16);
+    ashlar_test::write_pattern(p, bytes, 1);
+    for (const std::size_t more : {100 * kib, 300 * kib, 3000 * kib, 40'000 * kib, 50'001 * kib}) {
+      void* const moved = store.try_move(p, bytes, more, 16);
+      ASSERT_NE(moved, nullptr);
+      EXPECT_TRUE(moved != p && ashlar_test::has_pattern(moved, 70 * kib, 1));
+      EXPECT_TRUE(ashlar::is_aligned(moved, more <= 32 * 1024 * kib ? std::bit_ceil(more) : 4 * kib));
+      std::memset(static_cast<std::byte*>(moved) + 70 * kib, 1, more - 70 * kib);
+      p = moved, bytes = more;
+    }
+    faults.moves.fail_from(0);
+    EXPECT_EQ(store.try_move(p, bytes, 2 * bytes, 16), nullptr);
+    faults.fail_never();
+    EXPECT_EQ(store.try_move(p, bytes, ashlar::max_size, 16), nullptr);
+    EXPECT_TRUE(ashlar_test::has_pattern(p, 70 * kib, 1));
+    store.deallocate(p, bytes, 16);
+    void* const small = store.allocate(30 * kib, 16);
+    EXPECT_EQ(store.try_move(small, 30 * kib, 300 * kib, 16), nullptr) << "a part of a span";
+    store.deallocate(small, 30 * kib, 16);
+  }
 }
 
 TEST(page_store, hands_blocks_from_thread_to_thread) {

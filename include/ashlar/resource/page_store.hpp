@@ -518,6 +518,18 @@ public:
     else static_cast<void>(Pages::release(p, Pages::round_up(bytes)));
   }
 
+  /// Returns: the new address of a block of at least 64 KiB, moved by its pages without a copy; or null, and it is
+  /// unchanged. Expects: `new_bytes` is not less than `bytes`. Complexity: three system calls.
+  [[nodiscard]] void* try_move(void* p, std::size_t bytes, std::size_t new_bytes, std::size_t alignment) noexcept
+    requires requires { Pages::move(p, bytes, p, new_bytes); }
+  {
+    if (!Pages::releases_parts || order_of(bytes, alignment) < core::span_order) return nullptr;
+    if (!is_valid_request(new_bytes, alignment)) return nullptr;
+    const std::size_t whole = mapped_bytes(new_bytes, alignment);
+    void* const place = whole != 0 ? Pages::reserve(whole, detail::max(alignment, chunk_alignment(whole))) : nullptr;
+    return place != nullptr && Pages::move(p, mapped_bytes(bytes, alignment), place, whole) ? place : nullptr;
+  }
+
   /// Effects: makes the whole pages inside the range resident now, if the block is the last one that came from the
   /// system, and has never been in use.
   void prefault(void* p, std::size_t bytes) noexcept { core_.prefault(p, align_down(bytes, Pages::page_bytes())); }
@@ -540,6 +552,15 @@ private:
   [[nodiscard]] static ASHLAR_INLINE unsigned order_of(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t last = (bytes - (bytes != 0)) | (alignment - 1) | ((std::size_t{1} << core::least_order) - 1);
     return static_cast<unsigned>(std::bit_width(last));
+  }
+
+  /// Returns: the bytes of a block: a chunk, or whole pages. / What a chunk of that size is aligned to.
+  [[nodiscard]] static std::size_t mapped_bytes(std::size_t bytes, std::size_t alignment) noexcept {
+    const unsigned order = order_of(bytes, alignment);
+    return order <= core::most_order ? std::size_t{1} << order : Pages::round_up(bytes);
+  }
+  [[nodiscard]] static std::size_t chunk_alignment(std::size_t whole) noexcept {
+    return whole <= std::size_t{1} << core::most_order ? whole : 1;
   }
 
   [[nodiscard]] ASHLAR_COLD static void* map_larger(std::size_t bytes, std::size_t alignment) noexcept {
