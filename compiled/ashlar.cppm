@@ -99,6 +99,7 @@ module;
 #include <ashlar/resource/new_delete_resource.hpp>
 #include <ashlar/resource/null_resource.hpp>
 #include <ashlar/resource/numa_resource.hpp>
+#include <ashlar/resource/offset_arena.hpp>
 #include <ashlar/resource/page_resource.hpp>
 #include <ashlar/resource/page_store.hpp>
 #include <ashlar/resource/pool_set.hpp>
@@ -256,6 +257,8 @@ using ashlar::numa_resource;
 using ashlar::object_pool;
 using ashlar::object_pool_options;
 using ashlar::object_pool_traits;
+using ashlar::offset_arena;
+using ashlar::offset_arena_options;
 using ashlar::one_thread;
 using ashlar::out_of_memory_handler;
 using ashlar::outsized_blocks;
