@@ -69,6 +69,16 @@ TEST(heap, gets_all_memory_back_from_any_freeing_thread) {
   EXPECT_EQ(all.held_bytes(), 0u);
 }
 
+TEST(heap, counts_reused_bytes_of_all_threads) {
+  heap<> all;
+  const auto reuse = [&all] {
+    for (int i = 0; i < 100; ++i) all.deallocate(all.allocate(100'000));
+  };
+  reuse();
+  in_a_thread(reuse);
+  EXPECT_GT(all.reused_bytes(), std::uint64_t{2} * 90 * 100'000);
+}
+
 TEST(heap, makes_no_heap_where_one_is_parked) {
   heap<> all;
   void* last = nullptr;

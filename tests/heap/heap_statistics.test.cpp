@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -334,6 +335,12 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
   EXPECT_EQ(count_of(text, "the header of the segment, "), used.heap.segments());
   EXPECT_EQ(count_of(text, "a huge block, ") + count_of(text, "a huge block recently freed, "),
             pieces[region_kind::huge]);
+  EXPECT_EQ(count_of(text, " %</text>"), used.heap.segments()) << "the live share of each row";
+  constexpr std::string_view row = "soft mono\" x=\"0\" y=\"";
+  std::set<std::string> heights;
+  for (std::size_t at = text.find(row); at != text.npos; at = text.find(row, at))
+    at += row.size(), heights.insert(text.substr(at, text.find('"', at) - at));
+  EXPECT_EQ(heights.size(), count_of(text, row)) << "no row lies on another";
 }
 
 TEST(heap_map_svg, draws_an_empty_heap_and_one_of_many_huge_blocks) {
