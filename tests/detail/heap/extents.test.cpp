@@ -5,11 +5,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <random>
 #include <set>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +16,6 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/huge_store.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
-#include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/ranged_pages.hpp>
 #include <ashlar/heap/local_heap.hpp>
 #include <ashlar/os/pages.hpp>
@@ -43,7 +39,7 @@ constexpr std::size_t two_megabytes = std::size_t{2} << 20;
 
 /// A system without memory: it grants places, but where another mapping is.
 struct system_of_test {
-  bool grants = true, has_memory = true;
+  bool grants = true;
   std::set<std::uintptr_t> others;  // addresses of other mappings
   std::uintptr_t elsewhere = static_cast<std::uintptr_t>(std::uint64_t{1} << 46);
   std::size_t released = 0;
@@ -51,10 +47,10 @@ struct system_of_test {
 system_of_test* now = nullptr;
 
 void* somewhere(std::size_t bytes) {
-  if (!now->has_memory) return nullptr;
   now->elsewhere -= ashlar::align_up(bytes, window_bytes);
   return reinterpret_cast<void*>(now->elsewhere);
 }
+
 struct address_pages {
   static void* map(std::size_t bytes, std::size_t) { return somewhere(bytes); }
   static void* reserve(std::size_t bytes, std::size_t) { return somewhere(bytes); }
@@ -63,7 +59,6 @@ struct address_pages {
 struct calls {
   static void* map_near(void* place, std::size_t bytes, bool) {
     errno = 77;
-    if (!now->has_memory) return nullptr;
     const auto next = now->others.lower_bound(address_of(place));
     const bool is_free = next == now->others.end() || *next >= address_of(place) + bytes;
     return now->grants && is_free ? place : somewhere(bytes);
@@ -162,17 +157,6 @@ TEST_F(address_range, leaves_out_places_that_others_have_mapped) {
   EXPECT_EQ(map(1), first);
 }
 
-TEST_F(address_range, maps_elsewhere_when_each_place_is_refused) {
-  std::byte* const first = map(1);
-  system.grants = false;
-  std::byte* const other = map(1);
-  EXPECT_FALSE(range->has(other));
-  range->set_owner(other, owner(1));
-  EXPECT_FALSE(range->is_of(owner(1), other)) << "outside, an owner is not known";
-  range->forget(other, window_bytes);
-  EXPECT_TRUE(range->has(first));
-}
-
 TEST_F(address_range, lies_around_the_first_extent_of_a_system_that_grants_no_place) {
   system.grants = false;
   std::byte* const first = map(1);
@@ -187,17 +171,6 @@ TEST_F(address_range, lies_around_the_first_extent_of_a_system_that_grants_no_pl
   EXPECT_TRUE(range->try_take(second + window_bytes, window_bytes)) << "the system decides";
 }
 
-TEST_F(address_range, returns_null_without_memory_and_takes_no_place) {
-  system.has_memory = false;
-  EXPECT_EQ(map(1), nullptr);
-  system.has_memory = true;
-  std::byte* const first = map(1);
-  system.has_memory = false;
-  EXPECT_EQ(map(1), nullptr);
-  system.has_memory = true;
-  EXPECT_EQ(map(1), first + window_bytes);
-}
-
 TEST_F(address_range, leaves_extents_without_a_place_to_the_system) {
   EXPECT_NE(range->map(window_bytes, type::bytes, true), nullptr) << "before the first place";
   std::byte* const first = map(1);
@@ -205,71 +178,10 @@ TEST_F(address_range, leaves_extents_without_a_place_to_the_system) {
   EXPECT_EQ(map(1), first + window_bytes);
 }
 
-using ashlar::detail::window;
 using ashlar_test::counting_resource;
-using space_type = ashlar::detail::extent_map<ashlar::resource_ref<counting_resource<>>>;
 
 constexpr std::size_t page = 4096;
-
-TEST(extent_map, keeps_to_its_limit_and_costs_nothing_beyond) {
-  counting_resource<> upstream;
-  space_type space(10 * window_bytes, upstream);
-  EXPECT_EQ(space.take(11 * window_bytes, window_bytes, false), nullptr);
-  upstream.limit_bytes(window_bytes);
-  EXPECT_EQ(space.take(2 * window_bytes, window_bytes, false), nullptr);
-  upstream.limit_bytes(9 * window_bytes);
-  EXPECT_EQ(space.take(9 * window_bytes, window_bytes, false), nullptr) << "no memory is left for the table";
-  EXPECT_EQ(upstream.balance(), ashlar_test::nothing);
-  upstream.limit_bytes(12 * window_bytes);
-  EXPECT_NE(space.take(9 * window_bytes, window_bytes, false), nullptr);
-  EXPECT_EQ(space.take(2 * window_bytes, window_bytes, true), nullptr);
-  EXPECT_TRUE(space.held_bytes() == 9 * window_bytes && space.invariant());
-}
-
-TEST(extent_map, counts_what_is_set_aside_within_its_limit) {
-  counting_resource<> upstream;
-  space_type space(2 * window_bytes, upstream);
-  std::byte* const p = space.take(window_bytes, window_bytes, false);
-  EXPECT_TRUE(space.charge(page));
-  EXPECT_EQ(space.take(window_bytes, window_bytes, false), nullptr);
-  EXPECT_FALSE(space.charge(window_bytes));
-  space.keep(p);
-  EXPECT_TRUE(space.charge(window_bytes)) << "instead of what was spare";
-  EXPECT_TRUE(space.held_bytes() == 0 && space.charged_bytes() == window_bytes + page);
-  space.uncharge(window_bytes + page);
-  EXPECT_NE(space.take(2 * window_bytes, window_bytes, true), nullptr);
-}
-
 std::byte* address(std::size_t number) { return reinterpret_cast<std::byte*>(number * window_bytes); }
-
-// Few window numbers over a small table: chains that wrap, and holes in the middle of chains.
-TEST(page_map, finds_what_it_holds_and_nothing_else) {
-  for (const std::size_t numbers : {std::size_t{60}, std::size_t{300}}) {
-    std::vector<std::vector<window>> arrays = {std::vector<window>(8)};
-    ashlar::detail::page_map map;
-    map.move_to(arrays.back().data(), arrays.back().size());
-    std::map<std::size_t, bool> model;
-    std::mt19937 random(7);
-    for (int step = 0; step < 5000; ++step) {
-      const std::size_t number = 1 + random() % numbers;
-      if (model.erase(number) != 0) {
-        map.erase(number * window_bytes);
-      } else {
-        if (!map.has_room_for(1)) {
-          arrays.emplace_back(map.capacity() * 2);
-          EXPECT_EQ(map.move_to(arrays.back().data(), arrays.back().size()), arrays[arrays.size() - 2].data());
-        }
-        map.insert(window::of(address(number), 0, window_bytes, window_bytes, random() % 2 == 0));
-        model[number] = true;
-      }
-      ASSERT_EQ(map.count(), model.size());
-      if (step % 50 != 0) continue;
-      ASSERT_TRUE(map.invariant());
-      for (std::size_t each = 1; each <= numbers; ++each)
-        ASSERT_EQ(map.find(address(each) + 17) != nullptr, model.contains(each)) << each;
-    }
-  }
-}
 
 TEST(recent_segments, knows_what_was_noted_and_nothing_else) {
   ashlar::detail::recent_segments segments;
@@ -422,6 +334,7 @@ TEST(huge_store, a_heap_grows_a_block_without_copying_it) {
   EXPECT_EQ(heap.trim(), 5 * mib + watched);
   EXPECT_EQ(heap.held_bytes(), 0u);
 }
+
 #endif
 
 TEST(huge_store, keeps_every_byte_after_any_refusal_of_the_system) {

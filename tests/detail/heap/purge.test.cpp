@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/heap/heap.hpp>
 #include <ashlar/heap/heap_statistics.hpp>
-#include <ashlar/os/random_bits.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 #include "tests/support/build.hpp"
@@ -44,7 +42,6 @@ struct purge_after : ::testing::Test {
   void free_down_to(std::size_t count) {
     for (; held.size() > count; held.pop_back()) idle.on_freed(spans.give_block(held.back()) * slice_bytes, lists);
   }
-  void free_some() { fill(held.size() + 40), free_down_to(held.size() - 40); }
   // Returns: whether that took less than half a window: at level hardened on a busy machine it may not.
   [[nodiscard]] bool frees_in_an_instant_down_to(std::size_t count) {
     const auto start = std::chrono::steady_clock::now();
@@ -96,25 +93,6 @@ TEST(most_cached_segments, are_two_within_the_limit_and_one_for_each_request) {
   EXPECT_EQ(most_cached_segments(9 * segment_bytes, 0), 2 * segment_bytes);
   EXPECT_EQ(most_cached_segments(0, 1), segment_bytes);
   EXPECT_EQ(most_cached_segments(9 * segment_bytes, 5), 5 * segment_bytes);
-}
-
-struct parked_heap {
-  bool try_give_segment() { return has_segment; }
-  std::size_t try_trim_remote() { return ++trims; }
-  bool has_segment = false;
-  std::size_t trims = 0;
-};
-
-TEST(scavenge_parked, takes_an_empty_segment_and_after_a_while_all_that_is_free) {
-  parked_heap parked;
-  const std::uint32_t now = ashlar::detail::coarse_ms();
-  EXPECT_FALSE(ashlar::detail::scavenge_parked(parked, now, 3'600'000));
-  EXPECT_EQ(parked.trims, 0u);
-  EXPECT_TRUE(ashlar::detail::scavenge_parked(parked, now - 3'600'000, 3'600'000));
-  EXPECT_EQ(parked.trims, 1u);
-  parked.has_segment = true;
-  EXPECT_TRUE(ashlar::detail::scavenge_parked(parked, now, 0));
-  EXPECT_EQ(parked.trims, 1u);
 }
 
 // Less than a segment of free memory is nothing to the frees of others, and does not keep the owner from its purge.
@@ -176,29 +154,6 @@ TEST_F(purge_test, forgets_refaults_when_its_retained_memory_is_unused) {
   swing_through(50, 400);
   EXPECT_LT(spare(), 150 * 4 * slice_bytes);
   idle.clear();
-}
-
-TEST_F(purge_in_time, purges_what_was_free_all_the_time) {
-  fill(400);
-  if (frees_in_an_instant_down_to(50)) EXPECT_EQ(spare(), 350 * 4 * slice_bytes);
-  for (int i = 0; i < 8; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(25));
-    free_some();
-  }
-  EXPECT_LT(spare(), 150 * 4 * slice_bytes);
-}
-
-TEST_F(purge_in_time, purges_a_window_later_what_was_freed_after_its_beginning) {
-  const auto wait = [] { std::this_thread::sleep_for(std::chrono::milliseconds(70)); };
-  fill(400);
-  free_down_to(200);
-  wait();
-  free_down_to(50);  // a window begins with 200 free blocks
-  for (int i = 0; i < 4; ++i) {
-    wait();
-    free_some();
-  }
-  EXPECT_LT(spare(), 150 * 4 * slice_bytes);
 }
 
 TEST_F(purge_in_time, keeps_no_more_of_what_other_threads_free_than_the_retention_limit) {
@@ -322,34 +277,10 @@ TEST_F(purge_test, trims_slices_before_huge_blocks) {
   EXPECT_EQ(space.spare_bytes() + spare(), 0u);
 }
 
-TEST_F(purge_test, gives_empty_segments) {
-  EXPECT_FALSE(idle.give_segments(lists) || idle.give_segment(lists));
-  std::byte* const first = take(most_slices);
-  spans.give(take(4), 4);
-  spans.give(first, most_slices);
-  EXPECT_TRUE(idle.give_segment(lists));
-  EXPECT_EQ(spans.segments(), 1u);
-  EXPECT_EQ(spans.dirty_bytes(), 4 * slice_bytes) << "the one with most used slices went";
-  EXPECT_TRUE(idle.give_segments(lists));
-  EXPECT_EQ(spans.segments(), 0u);
-}
-
 using ashlar::detail::retention_limit;
 using ashlar::detail::retention_share;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
-
-TEST(retention_limit, leaves_to_one_what_others_do_not_keep) {
-  retention_limit budget(100);
-  retention_share one(budget), other(budget);
-  EXPECT_EQ(one.left(), 100u);
-  one.count(30);
-  EXPECT_EQ(one.left(), 100u) << "its own does not count against it";
-  EXPECT_EQ(other.left(), 70u);
-  other.count(70);
-  EXPECT_EQ(one.left(), 30u);
-  EXPECT_EQ(budget.kept(), 100u);
-}
 
 TEST(retention_limit, leaves_beyond_itself_a_part_to_each) {
   retention_limit budget(100 * mib);
@@ -395,16 +326,6 @@ TEST(retention_limit, changes) {
   budget.set(50);
   EXPECT_EQ(one.left(), 0u) << "what is counted stays";
   EXPECT_FALSE(budget.try_count(1));
-}
-
-TEST(retention_limit, gets_back_what_one_has_taken_up_that_ends) {
-  retention_limit budget(100);
-  std::optional<retention_share> one(budget);
-  one->count(60, 800);
-  EXPECT_EQ(budget.kept(), 60u);
-  one.reset();
-  EXPECT_EQ(budget.kept(), 0u);
-  EXPECT_EQ(budget.left_for(0), 100u);
 }
 
 TEST(retention_limit, adds_up_among_threads) {

@@ -111,21 +111,6 @@ TEST(span_store, a_freed_block_serves_requests_down_to_two_thirds_of_its_length)
   EXPECT_TRUE(store.invariant());
 }
 
-TEST(span_store, a_freed_block_waits_for_the_next_of_its_length) {
-  counting_resource<> upstream;
-  store_type store(upstream);
-  const fresh_block a = take(store, 4), b = take(store, 4);
-  store.give_block(a.data);
-  store.give_block(b.data);
-  EXPECT_EQ(take(store, 2).data, b.data + 4 * slice_bytes);
-  EXPECT_EQ(store.take_free_span(4), b.data);
-  store.give_block(b.data);
-  store.join_spare();
-  EXPECT_EQ(store.take_block(8).data, a.data) << "joined with its neighbour";
-  EXPECT_EQ(store.take_block(most_slices).data, nullptr);
-  EXPECT_TRUE(store.invariant());
-}
-
 TEST(span_store, a_run_starts_where_one_has_started) {
   page_store store;
   static_cast<void>(take(store, 33));  // in a whole segment: a short one might not become longer
@@ -139,35 +124,6 @@ TEST(span_store, a_run_starts_where_one_has_started) {
   store.give(second.data, 4);
   EXPECT_GT(store.trim(0), 0u);
   EXPECT_EQ(take(store, 2).data, second.data) << "the lowest of all that are fresh alike";
-}
-
-TEST(span_store, asks_for_just_what_a_run_needs_before_it_gives_up) {
-  for (std::size_t length = 1; length <= most_slices; ++length) {
-    counting_resource<> upstream;
-    upstream.limit_bytes((first_slice + length) * slice_bytes);
-    store_type store(upstream);
-    EXPECT_NE(take(store, length).data, nullptr) << length;
-    EXPECT_TRUE(store.invariant());
-  }
-}
-
-TEST(span_store, fresh_slices_are_zero_and_used_ones_become_so_by_trimming) {
-  page_store store;
-  const fresh_block a = take(store, 2), b = take(store, 2);
-  EXPECT_TRUE(a.is_zero && b.is_zero);
-  a.data[5] = std::byte{1};
-  store.give(a.data, 2);
-  EXPECT_EQ(store.dirty_bytes(), 2 * slice_bytes);
-  const fresh_block again = take(store, 2);
-  EXPECT_EQ(again.data, a.data);
-  EXPECT_FALSE(again.is_zero);
-  store.give(again.data, 2);
-  EXPECT_EQ(store.trim(2 * slice_bytes), 0u) << "so much may be kept";
-  EXPECT_EQ(store.trim(0), 2 * slice_bytes);
-  EXPECT_EQ(store.dirty_bytes(), 0u);
-  const fresh_block zero = take(store, 2);
-  EXPECT_TRUE(zero.is_zero);
-  EXPECT_EQ(zero.data[5], std::byte{0});
 }
 
 TEST(span_store, discards_as_much_as_is_too_much) {
@@ -263,21 +219,6 @@ TEST_F(growing_segment_test, takes_what_is_needed_where_there_is_no_more_and_the
   EXPECT_EQ(grows.lengthen(space, slices, held + 2), 0u);
   EXPECT_EQ(home->slices_held(), held + 1);
   EXPECT_EQ(grows.get(), nullptr) << "it is not tried again";
-}
-
-TEST(growing_segment, of_pages_stays_one_segment_as_far_as_they_grow) {
-  ashlar::detail::extent_map<ashlar::page_resource> space(std::size_t{64} << 20, {});
-  ashlar::detail::span_store<ashlar::page_resource> store(space);
-  ASSERT_TRUE(store.grow(1));
-  std::size_t taken = 0;
-  for (fresh_block got; (got = store.take(1)).data != nullptr; ++taken) {
-    *got.data = std::byte{1};
-    segment::of(got.data)->set_block(segment::slice_of(got.data), 1);
-    ASSERT_TRUE(store.invariant());
-  }
-  EXPECT_GE(taken, 1u);
-  EXPECT_EQ(store.segments(), 1u);
-  EXPECT_EQ(store.used_bytes(), taken * slice_bytes);
 }
 
 }  // namespace

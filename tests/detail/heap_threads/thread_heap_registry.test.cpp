@@ -184,20 +184,6 @@ TEST(thread_heap_registry, serve_others_while_a_huge_block_is_cleared) {
   EXPECT_EQ(zeroed[bytes / 2], std::byte{});
 }
 
-TEST(thread_heap_registry, find_the_heap_of_blocks_around_the_longest_span) {
-  using namespace ashlar::detail;
-  ashlar::heap<> all;
-  all.deallocate(all.allocate(10));  // the thread has a heap
-  for (std::size_t slices = most_slices - 1; slices <= most_slices + 2; ++slices)
-    for (const std::size_t bytes : {slices * slice_bytes - 1, slices * slice_bytes, slices * slice_bytes + 1}) {
-      all.deallocate(all.allocate(bytes));
-      void* const p = all.allocate(bytes, slice_bytes);
-      EXPECT_GE(all.usable_size(p), bytes);
-      all.deallocate(p, bytes, slice_bytes);
-    }
-  EXPECT_TRUE(all.invariant());
-}
-
 using heaps_type = ashlar::detail::thread_heaps<ashlar::page_resource>;
 
 TEST(thread_heaps, hand_on_what_is_parked) {

@@ -2,8 +2,6 @@
 // Tests of the blocks that a profile notes.
 #include <array>
 #include <cstddef>
-#include <map>
-#include <random>
 #include <set>
 #include <vector>
 
@@ -11,7 +9,6 @@
 
 #include <ashlar/detail/profiling/profilers.hpp>
 
-#include "tests/support/build.hpp"
 #include "tests/support/stress.hpp"
 
 namespace {
@@ -26,28 +23,6 @@ constinit table_type made_before_main;
 
 std::vector<std::byte> memory(1 << 16);
 
-TEST(address_table, behaves_as_a_map) {
-  std::mt19937 random(11);
-  table_type& table = made_before_main;
-  std::map<const void*, std::size_t> oracle;
-  for (std::size_t step = 0; step < (ashlar_test::is_slow ? 15'000 : 60'000); ++step) {
-    const std::byte* const block = &memory[random() % memory.size()];
-    const auto known = oracle.find(block);
-    const std::size_t had = known != oracle.end() ? known->second : 0;
-    ASSERT_EQ(table.find(block).number, had);
-    if (random() % 3 == 0) {
-      ASSERT_EQ(table.remove(block).number, had);
-      oracle.erase(block);
-    } else {
-      ASSERT_TRUE(table.make_room());
-      ASSERT_EQ(table.put({block, step + 1}).number, had) << "the former entry of the address";
-      oracle[block] = step + 1;
-    }
-    ASSERT_EQ(table.size(), oracle.size());
-    if (step % 5000 == 0) ASSERT_TRUE(table.invariant());
-  }
-}
-
 TEST(address_table, removes_what_a_predicate_names) {
   table_type table;
   for (std::size_t at = 0; at < memory.size(); ++at) {
@@ -61,7 +36,7 @@ TEST(address_table, removes_what_a_predicate_names) {
 }
 
 TEST(address_table, takes_every_question_while_it_has_no_pages) {
-  table_type table;
+  table_type& table = made_before_main;
   EXPECT_EQ(table.find(memory.data()).block, nullptr);
   EXPECT_EQ(table.remove(memory.data()).block, nullptr);
   table.remove_if([](const entry&) { return true; });

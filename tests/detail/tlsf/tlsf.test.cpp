@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests of TLSF: its bins, the index of free blocks, and blocks rebuilt from their sizes.
+// Tests of TLSF: its bins, and the index of free blocks.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -12,7 +12,6 @@
 
 #include <ashlar/base/tlsf_scale.hpp>
 #include <ashlar/detail/tlsf/tlsf_index.hpp>
-#include <ashlar/detail/tlsf/tlsf_rebuildable.hpp>
 
 namespace {
 
@@ -23,6 +22,7 @@ class tlsf_scales : public ::testing::Test {};
 using scales =
     ::testing::Types<drawn, ashlar::tlsf_scale<0, 32, 5>, ashlar::tlsf_scale<0, 63, 5>, ashlar::tlsf_scale<4, 40, 5>,
                      ashlar::tlsf_scale<3, 31, 5>, ashlar::tlsf_scale<4, 20, 4>, ashlar::tlsf_scale<0, 6, 0>>;
+
 TYPED_TEST_SUITE(tlsf_scales, scales);
 
 TYPED_TEST(tlsf_scales, bins_partition_the_sizes_in_order) {
@@ -95,44 +95,6 @@ TEST(tlsf_index, a_list_that_was_tampered_with_breaks_the_invariant) {
   nodes.blocks[1].size = 5;
   std::swap(nodes.blocks[1].next, nodes.blocks[1].previous);
   EXPECT_FALSE(index.invariant(nodes));
-}
-
-using space = ashlar::detail::tlsf_rebuildable<ashlar::detail::no_steps>;
-using link = space::link;
-
-constexpr link units = 1024;
-
-class tlsf_rebuildable_test : public ::testing::Test {
-protected:
-  alignas(16) std::array<std::byte, units * space::unit> memory_{};
-  space::links all_{memory_.data()};
-  space blocks_{all_, 1, units};
-};
-
-TEST_F(tlsf_rebuildable_test, rebuilds_all_but_the_sizes) {
-  std::vector<link> live;
-  for (link i = 0; i < 40; ++i) live.push_back(blocks_.allocate(all_, 2 + i % 7, 1, i));
-  for (std::size_t i = 0; i < live.size(); i += 2) blocks_.deallocate(all_, live[i]);
-  const link used = blocks_.used();
-  blocks_.for_each_block(all_, [&](link block) {
-    all_.at(block).front = all_.at(block).previous_or_mark = 0xDEAD'BEEF;
-    if (all_.is_free(block)) all_.at(block).next_or_owner = 0xDEAD'BEEF;
-    return true;
-  });
-  EXPECT_FALSE(blocks_.invariant(all_));
-  EXPECT_TRUE(blocks_.rebuild(all_));
-  EXPECT_TRUE(blocks_.invariant(all_));
-  EXPECT_EQ(blocks_.used(), used);
-  EXPECT_EQ(all_.at(live[1]).next_or_owner, 1u);
-}
-
-TEST_F(tlsf_rebuildable_test, refuses_sizes_that_do_not_lead_to_the_end) {
-  const link block = blocks_.allocate(all_, 5, 1, 0);
-  for (const std::uint32_t bad : {0u, units, space::header::live_bit, ~0u}) {
-    all_.at(block).size_and_state = bad;
-    EXPECT_FALSE(blocks_.rebuild(all_));
-    EXPECT_EQ(blocks_.allocate(all_, 2, 1, 0), space::none);
-  }
 }
 
 }  // namespace

@@ -129,18 +129,6 @@ TEST(table_chunks, a_stack_of_a_billion_frames_is_refused_before_any_memory_is_a
   EXPECT_FALSE(get_stacks(payload, 1, t));
 }
 
-TEST(table_chunks, modules_round_trip) {
-  std::vector<std::byte> payload(module_bound(6, 4));
-  std::byte* const end =
-      put_module(payload.data(), {.begin = 0x1000, .end = 0x3000, .bias = 0, .path = "/bin/x", .build_id = "00ff"});
-  payload.resize(static_cast<std::size_t>(end - payload.data()));
-  std::vector<mapped_module> modules;
-  ASSERT_TRUE(get_modules(payload, 1, modules));
-  EXPECT_EQ(modules[0], (mapped_module{0x1000, 0x3000, 0, "/bin/x", "00ff"}));
-  for (std::size_t n = 0; n < payload.size(); ++n) EXPECT_FALSE(get_modules(std::span(payload).first(n), 1, modules));
-  EXPECT_FALSE(get_modules(payload, 2, modules));
-}
-
 using ashlar_test::got;
 using ashlar_test::image_builder;
 

@@ -71,14 +71,6 @@ TEST(varint, other_spellings_are_refused_and_failure_lasts) {
   }
 }
 
-TEST(varint, bytes_never_reach_past_the_end) {
-  const auto bytes = bytes_of({1, 2, 3});
-  byte_cursor cursor(bytes);
-  EXPECT_EQ(cursor.bytes(2).size(), 2U);
-  EXPECT_TRUE(cursor.bytes(std::uint64_t{1} << 63).empty());
-  EXPECT_FALSE(cursor.ok());
-}
-
 using namespace ashlar::trace;
 
 TEST(record, odd_alignments_count_as_the_next_power_of_two) {
@@ -176,13 +168,6 @@ TEST(decode, headers_that_lie_are_refused) {
     EXPECT_FALSE(decode_records(e.payload, h, back)) << field;
   }
   EXPECT_TRUE(decode_records(e.payload, e.header, back));
-}
-
-TEST(decode, cut_payloads_are_refused) {
-  const encoded e = encode({got(5, 16), gave(9, 16), got(12, 48, 300)});
-  std::vector<record> back;
-  for (std::size_t n = 0; n < e.payload.size(); ++n)
-    EXPECT_FALSE(decode_records(std::span(e.payload).first(n), e.header, back)) << n;
 }
 
 TEST(decode, steps_back_beyond_the_beginning_are_refused) {
