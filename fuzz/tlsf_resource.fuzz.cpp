@@ -23,9 +23,10 @@ class session {
 public:
   explicit session(input bytes)
       : bytes_(bytes), buffer_(bytes_.size(7)),
-        r_(buffer_, upstream_,
+        r_(buffer_,
            {.growth = {.smallest = 4096, .largest = std::size_t{4096} << (bytes_.next() % 4), .divisor = 2},
-            .retain_regions = bytes_.next() % 4u}) {}
+            .retain_regions = bytes_.next() % 4u},
+           upstream_) {}
 
   void run() {
     while (!bytes_.empty()) step(bytes_.next());

@@ -15358,8 +15358,8 @@ public:
       : growth_(growth_of(options)), upstream_(std::move(upstream)) {}
 
   /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
-  explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
-                          const stack_resource_options& options = {}) noexcept
+  explicit stack_resource(std::span<std::byte> buffer, const stack_resource_options& options = {},
+                          Upstream upstream = {}) noexcept
       : growth_(growth_of(options)), upstream_(std::move(upstream)) {
     const std::size_t skipped = (0 - address_of(buffer.data())) & (order::grain - 1);
     if (buffer.size() < skipped + order::grain) return;
@@ -17343,11 +17343,12 @@ public:
       : upstream_(std::move(upstream)), options_(options) {
     expect_growth(options.growth);
   }
+  explicit tlsf_resource(Upstream upstream) : tlsf_resource(tlsf_resource_options{}, std::move(upstream)) {}
 
   /// Effects: uses `buffer` first, then the upstream. A buffer is not used if it has no room for the record of a
   /// region and a block, about 100 bytes; nor are its bytes beyond the limit of `Scale`.
   /// Lifetime: the buffer outlives the resource and every block.
-  explicit tlsf_resource(std::span<std::byte> buffer, Upstream upstream = {}, const tlsf_resource_options& options = {})
+  explicit tlsf_resource(std::span<std::byte> buffer, const tlsf_resource_options& options = {}, Upstream upstream = {})
       : upstream_(std::move(upstream)), options_(options), buffer_{buffer.data(), buffer.size()} {
     expect_growth(options.growth);
     add_buffer();

@@ -224,8 +224,8 @@ TYPED_TEST(held_memory, stays_up_to_the_bytes_to_retain) {
 TEST(held_bytes, leave_a_buffer_of_the_caller_out) {
   alignas(16) std::array<std::byte, 4096> buffer;
   counting_resource<> upstream;
-  ashlar::stack_resource<below> stack(std::span<std::byte>(buffer).first(2048), upstream);
-  ashlar::tlsf_resource<below> tlsf(std::span<std::byte>(buffer).subspan(2048), upstream);
+  ashlar::stack_resource<below> stack(std::span<std::byte>(buffer).first(2048), {}, upstream);
+  ashlar::tlsf_resource<below> tlsf(std::span<std::byte>(buffer).subspan(2048), {}, upstream);
   tlsf.deallocate(tlsf.allocate(100, 8), 100, 8);
   stack.deallocate(stack.allocate(100, 8), 100, 8);
   EXPECT_EQ(stack.held_bytes() + tlsf.held_bytes(), 0u);

@@ -197,7 +197,7 @@ TEST(stack_resource, stays_in_its_buffer_over_a_null_resource) {
 TEST(stack_resource, a_buffer_comes_first_and_stays_when_all_is_released) {
   alignas(16) std::array<std::byte, 1024> memory;
   counting_resource<> upstream;
-  stack s(memory, upstream);
+  stack s(memory, {}, upstream);
   void* const first = s.allocate(64, 16);
   EXPECT_TRUE(first >= memory.data() && first < memory.data() + 1024);
   static_cast<void>(s.allocate(5000, 16));
@@ -275,7 +275,7 @@ TEST(stack_resource, agrees_with_a_vector_of_blocks_in_a_random_walk) {
     alignas(16) std::array<std::byte, 10'001> memory;
     buffer_stack b(std::span<std::byte>(memory).subspan(seed));
     walk(b, seed);
-    stack both(std::span<std::byte>(memory), upstream, small_steps);
+    stack both(std::span<std::byte>(memory), small_steps, upstream);
     walk(both, seed);
   }
 }

@@ -49,7 +49,7 @@ struct spilling : ashlar_test::conformance_defaults {
   static constexpr std::size_t churn_steps = ashlar_test::is_slow ? 300 : 1000;
   std::vector<std::byte> memory = std::vector<std::byte>(16 * 1024);
   counting_resource<> upstream;
-  counted resource{memory, upstream, {.growth = {.smallest = 4096, .largest = 16384, .divisor = 8}}};
+  counted resource{memory, {.growth = {.smallest = 4096, .largest = 16384, .divisor = 8}}, upstream};
 };
 
 TEST(tlsf_resource, asks_for_nothing_before_the_first_block_and_grows_by_bounded_steps) {
@@ -145,7 +145,7 @@ TEST(tlsf_resource, any_alignment_wastes_no_memory_for_good) {
 TEST(tlsf_resource, a_buffer_comes_first_and_then_the_upstream) {
   std::array<std::byte, 4096> memory;
   counting_resource<> upstream;
-  counted r(memory, upstream, {.retain_regions = ashlar::release_now});
+  counted r(memory, {.retain_regions = ashlar::release_now}, upstream);
   live_blocks blocks(r);
   blocks.allocate(2000, 1);
   EXPECT_EQ(upstream.allocations(), 0u);

@@ -66,8 +66,8 @@ public:
       : growth_(growth_of(options)), upstream_(std::move(upstream)) {}
 
   /// Effects: starts in `buffer`; a `null_resource` keeps the stack there. Lifetime: the buffer outlives the stack.
-  explicit stack_resource(std::span<std::byte> buffer, Upstream upstream = {},
-                          const stack_resource_options& options = {}) noexcept
+  explicit stack_resource(std::span<std::byte> buffer, const stack_resource_options& options = {},
+                          Upstream upstream = {}) noexcept
       : growth_(growth_of(options)), upstream_(std::move(upstream)) {
     const std::size_t skipped = (0 - address_of(buffer.data())) & (order::grain - 1);
     if (buffer.size() < skipped + order::grain) return;
