@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The calling thread's cache of a process-wide pool: in a program a thread-local object, in a library a record.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include <ashlar/base/config.hpp>
+#include <ashlar/detail/support/immortal.hpp>
+#include <ashlar/detail/thread/thread_end.hpp>
+#include <ashlar/detail/thread/thread_records.hpp>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// A thread-local cache: a program finds it without a load, at the cost of 0.4 KiB of thread-local storage.
+template <class Owner>
+class cache_in_place {
+  using cache_type = typename Owner::cache_type;
+
+public:
+  [[nodiscard]] static ASHLAR_INLINE cache_type& current() noexcept { return cache_; }
+  [[nodiscard]] static bool try_make() noexcept { return true; }
+  static void end() noexcept {}
+
+private:
+  static inline constinit thread_local cache_type cache_;
+};
+
+/// A thread-local pointer: to a record of the thread or, before and after its life, to one closed cache for all
+/// threads, which is never written. So the pointer is never null, and the fast path needs no check.
+template <class Owner>
+class cache_by_pointer {
+  using cache_type = typename Owner::cache_type;
+
+public:
+  [[nodiscard]] static ASHLAR_INLINE cache_type& current() noexcept { return *cache_; }
+
+  /// Returns: false when the system has no memory left.
+  [[nodiscard]] static bool try_make() noexcept {
+    cache_type* const made = records::try_make();
+    if (made != nullptr) cache_ = made;
+    return made != nullptr;
+  }
+
+  /// Expects: `try_make` has made one, which is closed.
+  static void end() noexcept { records::end(std::exchange(cache_, &closed())); }
+
+private:
+  using records = thread_records<cache_type>;
+  struct closed_cache {
+    cache_type cache;
+  };
+
+  [[nodiscard]] static constexpr cache_type& closed() noexcept { return immortal_instance<closed_cache>.value.cache; }
+
+  static inline constinit thread_local cache_type* cache_ = &closed();
+};
+
+/// The calling thread's cache. It opens at the first `usable`, and closes at the end of the thread; later calls of the
+/// thread bypass it. `Owner` has the type `cache_type`, a pool `shared()` of such caches, and `enter_fork()`, which
+/// enters the pool for forks.
+///
+///     program:  thread-local | cache |            library:  thread-local | pointer | --> cache, a record from pages
+///
+/// Libraries may be loaded late and in any number, and each thread has the thread-local variables of all: so the
+/// variables of a library are small. A program may be linked with objects compiled for libraries; then a thread has one
+/// cache of the pool for each kind of code. Thread safety: each thread sees its own.
+template <class Owner, bool IsLibraryCode = ASHLAR_IS_LIBRARY_CODE>
+class process_cache {
+  using cache_type = typename Owner::cache_type;
+  using place = std::conditional_t<IsLibraryCode, cache_by_pointer<Owner>, cache_in_place<Owner>>;
+
+public:
+  /// Returns: the cache, or a closed one.
+  [[nodiscard]] static ASHLAR_INLINE cache_type& recent() noexcept { return place::current(); }
+
+  /// Returns: the cache, open; null if the thread is ending, or the system has no memory left for it.
+  [[nodiscard]] static cache_type* usable() noexcept {
+    if (ASHLAR_UNLIKELY(state_ == state::fresh)) begin();
+    return state_ == state::open ? &place::current() : nullptr;
+  }
+
+private:
+  enum class state : unsigned char { fresh, open, ended };
+
+  static void begin() noexcept {
+    Owner::enter_fork();
+    if (!place::try_make()) return;
+    state_ = thread_end::enter(at_thread_end_) ? state::open : state::ended;
+    if (state_ == state::ended) return place::end();
+    Owner::shared().open(place::current());
+  }
+
+  static void end(thread_end_participant*) noexcept {
+    state_ = state::ended;
+    Owner::shared().close(place::current());
+    place::end();
+  }
+
+  static inline constinit thread_local state state_ = state::fresh;
+  static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
