@@ -5,7 +5,6 @@
 #include <cstring>
 #include <new>
 #include <set>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -126,24 +125,6 @@ TEST(span_store, a_run_starts_where_one_has_started) {
   EXPECT_EQ(take(store, 2).data, second.data) << "the lowest of all that are fresh alike";
 }
 
-TEST(span_store, discards_as_much_as_is_too_much) {
-  page_store store;
-  std::vector<std::byte*> runs;
-  for (int i = 0; i < 100; ++i) runs.push_back(take(store, 1).data);
-  for (std::size_t i = 1; i < 100; ++i) store.give(runs[i], 1);
-  const std::size_t dirty = store.dirty_bytes();
-  EXPECT_EQ(dirty, 99 * slice_bytes);
-  store.discard_some(1);
-  EXPECT_LT(store.dirty_bytes(), dirty) << "of one segment";
-  EXPECT_GT(store.dirty_bytes(), 0u);
-  EXPECT_EQ(store.take_refetched(), 0u);
-  store.discard_some(dirty);
-  EXPECT_EQ(store.dirty_bytes(), 0u);
-  EXPECT_TRUE(take(store, 40).is_zero);
-  EXPECT_EQ(store.take_refetched(), 40 * slice_bytes) << "given back too soon";
-  EXPECT_TRUE(store.invariant());
-}
-
 using ashlar::detail::segment_slices;
 using ashlar::detail::slices_per_segment;
 using growing =
@@ -156,13 +137,6 @@ TEST(growing_segment, asks_for_little_at_first_and_for_whole_ones_later) {
   EXPECT_LT(first, segment_bytes / 2);
   EXPECT_EQ(growing::wish(first + slice_bytes, true), first + slice_bytes) << "as much as the request needs";
   EXPECT_EQ(growing::wish(segment_bytes / 2 + slice_bytes, true), segment_bytes) << "beyond a half all of it";
-}
-
-TEST(growing_segment, is_none_where_memory_does_not_grow_in_place) {
-  using counted = ashlar::resource_ref<ashlar_test::counting_resource<>>;
-  using other = ashlar::detail::growing_segment<counted, ashlar::detail::span_guards<counted>>;
-  EXPECT_FALSE(other::is_possible);
-  EXPECT_EQ(other::wish(slice_bytes, true), segment_bytes);
 }
 
 // Memory of a whole segment, of which a growing one has as much as `most` lets it have.

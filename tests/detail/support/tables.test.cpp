@@ -67,28 +67,6 @@ TEST(id_map, behaves_as_a_map_under_random_inserts_and_erases) {
 struct region : ashlar::detail::heap_node<region> {};
 using heap = ashlar::detail::address_heap<region>;
 
-TEST(address_heap, behaves_as_a_set) {
-  std::vector<region> regions(300);
-  for (unsigned seed = 1; seed <= 20; ++seed) {
-    std::mt19937 random(seed);
-    heap real;
-    std::set<region*> oracle;
-    for (int step = 0; step < 2000; ++step) {
-      region* const any = &regions[random() % regions.size()];
-      if (!oracle.contains(any)) real.push(any), oracle.insert(any);
-      else if (random() % 3 == 0) real.erase(real.top()), oracle.erase(oracle.begin());
-      else real.erase(any), oracle.erase(any);
-      ASSERT_EQ(real.top(), oracle.empty() ? nullptr : *oracle.begin());
-      if (step % 50 == 0) {
-        ASSERT_TRUE(real.invariant() && real.size() == oracle.size());
-      }
-    }
-    for (region* const each : oracle) real.erase(each);
-    EXPECT_TRUE(real.empty());
-    for (const region& each : regions) EXPECT_TRUE(!each.child && !each.sibling && !each.previous);
-  }
-}
-
 TEST(address_heap, the_invariant_sees_a_member_below_its_parent_and_a_broken_link) {
   std::vector<region> regions(3);
   heap real;
