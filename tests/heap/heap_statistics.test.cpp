@@ -336,6 +336,7 @@ TEST(heap_map_svg, has_a_tile_with_a_title_for_each_piece) {
   EXPECT_EQ(count_of(text, "a huge block, ") + count_of(text, "a huge block recently freed, "),
             pieces[region_kind::huge]);
   EXPECT_EQ(count_of(text, " %</text>"), used.heap.segments()) << "the live share of each row";
+  EXPECT_LT(text.rfind(" %</text>"), text.find("huge blocks</text>"));
   constexpr std::string_view row = "soft mono\" x=\"0\" y=\"";
   std::set<std::string> heights;
   for (std::size_t at = text.find(row); at != text.npos; at = text.find(row, at))

@@ -32,6 +32,7 @@ using plan::buffer;
 constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 8), buffer::half_open(1, 32, 1, 3, 8),
                                       buffer::half_open(2, 64, 2, 4, 8)};
 constexpr auto layout = plan::solve(lives);
+static_assert(layout.lower_bound == 96 && layout.height == 96);
 
 TEST(static_arena, adds_the_planned_offset) {
   alignas(8) std::array<std::byte, layout.height> memory{};
