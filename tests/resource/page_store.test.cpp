@@ -195,11 +195,12 @@ TEST(page_store, keeps_whole_blocks_up_to_what_trim_retains) {
   EXPECT_EQ(store.retained_bytes(), 0u);
 }
 
-TEST(page_store, moves_large_blocks_by_their_pages) {
-  struct tag {};
-  store_of<tag> store;
+// Where the system moves pages.
+template <class Tag>
+void move_large_blocks() {
+  store_of<Tag> store;
   if constexpr (requires { store.try_move(nullptr, 1, 1, 1); } && ashlar::os::pages::releases_parts) {
-    auto& faults = faulty_calls<tag>::faults;
+    auto& faults = faulty_calls<Tag>::faults;
     std::size_t bytes = 70 * kib;
     void* p = store.allocate(bytes, 16);
     ashlar_test::write_pattern(p, bytes, 1);
@@ -221,6 +222,11 @@ TEST(page_store, moves_large_blocks_by_their_pages) {
     EXPECT_EQ(store.try_move(small, 30 * kib, 300 * kib, 16), nullptr) << "a part of a span";
     store.deallocate(small, 30 * kib, 16);
   }
+}
+
+TEST(page_store, moves_large_blocks_by_their_pages) {
+  struct tag {};
+  move_large_blocks<tag>();
 }
 
 TEST(page_store, hands_blocks_from_thread_to_thread) {
