@@ -119,6 +119,11 @@ using frame_follower = std::function<bool(const std::string& path, std::uint64_t
 /// Returns: the site's share of the program and its sizes, as a sentence.
 [[nodiscard]] std::string amounts_text(const advised_site& s, const advice& a);
 
+/// What no estimate holds; told once, where the first one stands.
+inline constexpr const char* estimate_note = "An ESTIMATE is the time of the calls alone: what better places in memory "
+                                             "spare the program is not in it, and may be "
+                                             "more.";
+
 /// Returns: the remedy as an instruction.
 [[nodiscard]] std::string remedy_text(const advised_site& s, const advice_limits& limits);
 

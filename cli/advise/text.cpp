@@ -219,6 +219,7 @@ std::string advice_text(const advice& a, const call_tree& tree, std::size_t top)
   const auto first =
       static_cast<std::size_t>(std::find_if(a.sites.begin(), a.sites.end(), is_unchanged) - a.sites.begin());
   text += "\n" + paragraph("By call site: " + proposals_text(a, "")) + paragraph(a.order);
+  if (first != 0) text += paragraph(estimate_note);
   for (std::size_t i = 0; i < std::min(first, top); ++i) text += site_text(i + 1, a.sites[i], a, tree);
   if (first > top) text += fmt::format("\n     and {} more behind them; --top shows them\n", in_words(first - top));
   return text + unchanged_text(std::span(a.sites).subspan(first), a, tree, top);

@@ -234,14 +234,18 @@ constexpr const char* advice_parts = R"html(<div id="warnings"></div>
 <div id="legend"></div>
 </section>
 <h2>Which calls</h2>
-<p>Width is the measure, depth the calls. A click widens a call; inverted, the allocating functions stand first.</p>
+<p>Width is the measure, depth the calls. A click widens a call and lists its callers and callees; inverted, the
+allocating functions stand first.</p>
 <section class="card">
 <div class="bar"><select id="measure" aria-label="measure"></select>
 <label><input type="checkbox" id="inverted"> inverted</label>
 <label><input type="checkbox" id="library"> library calls</label>
-<input type="search" id="flame-search" placeholder="mark calls" aria-label="mark calls">
+<input type="search" id="flame-search" placeholder="search functions" aria-label="search functions">
 <button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
 <div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
+<p class="small" id="chosen-call"></p>
+<div class="sandwich"><div><h3>Callers</h3><div id="callers"></div></div>
+<div><h3>Functions</h3><div id="functions"></div></div><div><h3>Callees</h3><div id="callees"></div></div></div>
 </section>
 <h2>Call sites</h2>
 <p id="order"> A click on a row shows its evidence, a click on a title sorts.</p>

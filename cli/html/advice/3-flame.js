@@ -102,7 +102,7 @@ function frameBox(node, x, width, depth, whole, muted) {
   const share = percent(node.value, whole);
   return make("button", { class: `frame ${shade(node.name)}${muted ? " muted" : ""}${found ? " found" : ""}`,
     style: `left:${x.toFixed(3)}%;width:${width.toFixed(3)}%;top:${depth * 19}px`,
-    onclick: () => { flame.zoom = pathOf(node); drawFlame(); },
+    onclick: () => { flame.zoom = pathOf(node); sandwich.chosen = node.name; drawFlame(); },
     onpointermove: (event) => hint.show(event, [node.name, [flame.measure.unit(node.value), share],
       ["of its own", flame.measure.unit(node.self)]]),
     onpointerleave: hint.hide }, width > 2.2 ? node.name : "");
@@ -138,6 +138,7 @@ function drawFlame() {
   byId("flame-status").textContent = `${flame.measure.unit(root.value)}${when}` +
     (at === root ? "" : `; shown: ${at.name}, ${flame.measure.unit(at.value)}, ${percent(at.value, root.value)}`);
   byId("flame-reset").disabled = at === root;
+  drawFunctions();
 }
 
 function connectFlame() {

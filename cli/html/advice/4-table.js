@@ -118,6 +118,7 @@ function drawTable() {
     const sorted = table.sort === c;
     byId("sort-" + c.id).setAttribute("aria-sort", sorted ? (table.descending ? "descending" : "ascending") : "none");
   }
+  saveView();
 }
 
 function revealSite(i) {
@@ -133,6 +134,14 @@ function revealSite(i) {
   if (row) row.scrollIntoView({ block: "center" });
 }
 
+function refreshTable() {
+  table.search = byId("site-search").value.trim().toLowerCase();
+  table.remedy = byId("remedy").value;
+  table.shown = 20;
+  selectRows();
+  drawTable();
+}
+
 function connectTable() {
   const head = columnsOfTable.map((c) => make("th", { id: "sort-" + c.id, class: c.text ? "text" : "", scope: "col" },
     make("button", { class: "sort", onclick: () => {
@@ -145,20 +154,14 @@ function connectTable() {
   const remedies = [...new Set(Object.values(sites.remedies))].filter((r) => r !== "nothing").sort();
   byId("remedy").append(make("option", { value: "" }, "all sites"), make("option", { value: "any" }, "with a remedy"),
     ...remedies.map((r) => make("option", { value: r }, remedyText(r))), make("option", { value: "nothing" }, "change nothing"));
-  const refresh = () => {
-    table.search = byId("site-search").value.trim().toLowerCase();
-    table.remedy = byId("remedy").value;
-    table.shown = 20;
-    selectRows();
-    drawTable();
-  };
-  byId("site-search").addEventListener("input", refresh);
-  byId("remedy").addEventListener("change", refresh);
+  byId("site-search").addEventListener("input", refreshTable);
+  byId("remedy").addEventListener("change", refreshTable);
   byId("more").addEventListener("click", () => { table.shown += 200; drawTable(); });
   choice.listeners.push((change) => {
     if (!("site" in change)) return;
     if (change.reveal) revealSite(change.site);
     else drawTable();
   });
-  refresh();
+  window.addEventListener("hashchange", restoreView);
+  restoreView();
 }

@@ -8,6 +8,7 @@ function drawVerdict() {
     page.effects.length ? barChart("measured remedies", "the program as it is = 1", page.effects, { names: 26 }) : null,
     page.measured && make("details", {}, make("summary", {}, "How it was measured, and each of them"), make("pre", {}, page.measured)),
     paragraph("summary", page.summary), page.proposals.length ? make("ol", {}, ...page.proposals.map(proposal)) : null,
+    page.proposals.length ? paragraph("small", page.estimateNote) : null,
     ...(page.noCode.length ? [make("h3", {}, "Without a change of code"), list("", page.noCode)] : [])]);
   byId("verdict").after(tiles(page.facts));
 }

@@ -37,8 +37,8 @@ const tailMarks = [["p50", (x, y, style) => svg("circle", { cx: x, cy: y, r: 3, 
 
 /* p50 to max of each row on one logarithmic axis; values below a step of the clock are drawn at it. */
 function tailChart(rows) {
-  const step = Math.max(1, ...rows.map((row) => row.timer_step_ns)), left = 146, right = 824, top = 38;
-  const bottom = top + 32 * rows.length + 4, drawing = drawingOf(920, bottom + 44, "latency of calls, p50 to max");
+  const step = Math.max(1, ...rows.map((row) => row.timer_step_ns)), width = fitting(920), left = 146, right = width - 96, top = 38;
+  const bottom = top + 32 * rows.length + 4, drawing = drawingOf(width, bottom + 44, "latency of calls, p50 to max");
   const x = logScale(step, Math.max(...rows.map((row) => row.latency_ns.all.max.median)), left + 8, right);
   xAxis(drawing, x, top, bottom, (left + right) / 2, "time of one call (logarithmic)", time);
   tailMarks.forEach(([name, draw], i) => drawing.append(draw(left + 90 * i + 10, 14, "plain"), label(left + 90 * i + 26, 18.5, name, "start", "tick")));
@@ -70,7 +70,7 @@ function drawReplay() {
 
 /* A histogram; `weight` is the height of a row's column. */
 function columnChart(title, xName, unit, yName, base, rows, weight) {
-  const left = 64, top = 34, right = 444, bottom = 210, drawing = drawingOf(452, 262, title), text = base === 1024 ? bytes : count;
+  const width = fitting(452), left = 64, top = 34, right = width - 8, bottom = 210, drawing = drawingOf(width, 262, title), text = base === 1024 ? bytes : count;
   const y = linear(Math.max(base === 1024 ? 0 : 4, ...rows.map(weight)), bottom, top, base, 4), step = (right - left) / Math.max(1, rows.length);
   const every = Math.floor(56 / step) + 1, mark = (v) => (v === 0 ? "0" : short(unit(v)));  /* a label needs about 56 units */
   yAxis(drawing, y, left, right, text);
@@ -88,17 +88,17 @@ function columnChart(title, xName, unit, yName, base, rows, weight) {
 
 /* The least and the greatest live bytes of each interval. */
 function areaChart(title, points, duration) {
-  const left = 76, top = 34, right = 900, bottom = 240, drawing = drawingOf(920, 292, title);
+  const width = fitting(920), left = 76, top = 34, right = width - 20, bottom = 240, drawing = drawingOf(width, 292, title);
   const y = linear(Math.max(1, ...points.map((p) => p.greatest)), bottom, top, 1024, 4), whole = Math.max(duration, 1);
   const x = (ns) => left + (Math.min(ns, whole) / whole) * (right - left);
-  const width = points.length > 1 ? points[1].time_ns - points[0].time_ns : whole;
-  const edge = (key) => points.flatMap((p) => [[x(p.time_ns), y.at(p[key])], [x(p.time_ns + width), y.at(p[key])]]);
+  const step = points.length > 1 ? points[1].time_ns - points[0].time_ns : whole;
+  const edge = (key) => points.flatMap((p) => [[x(p.time_ns), y.at(p[key])], [x(p.time_ns + step), y.at(p[key])]]);
   const polygon = (corners, style) => svg("polygon", { points: corners.map((c) => c.map((v) => v.toFixed(1)).join(",")).join(" "), class: style });
   const low = edge("least"), end = low.length ? low[low.length - 1][0] : left;
   yAxis(drawing, y, left, right, bytes);
   drawing.append(label(left - 60, top - 14, "live bytes", "start", "axis"), polygon([...low, [end, bottom], [left, bottom]], "area"),
     polygon([...edge("greatest"), ...low.reverse()], "area-edge"));
-  for (const mark of marks(whole, 8, 10))
+  for (const mark of marks(whole, width / 115, 10))
     drawing.append(line(x(mark), bottom, x(mark), bottom + 4, "base-line"), label(x(mark), bottom + 17, short(time(mark)), "middle", "tick"));
   drawing.append(line(left, bottom, right, bottom, "base-line"),
     label((left + right) / 2, bottom + 40, "time since the program started", "middle", "axis"));
