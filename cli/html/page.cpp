@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_name = 240;        // bytes
 constexpr std::size_t most_bytes = 2'000'000;    // of a page
+constexpr std::ptrdiff_t most_changes = 200;     // of sites since an earlier trace
 constexpr std::size_t most_frame_bytes = 6'000;  // beside data, style and script
 
 std::string utf8(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -295,6 +296,8 @@ std::string html_report(const replay_figures* figures, const replayed_trace* rep
                {"spanNote", span_note(data)},
                {"passedThrough", passed_through_note(data)},
                {"noSites", no_sites_note(data)}};
+  if (json& against = page["report"]["against"]; !against.is_null() && against["changes"].size() > most_changes)
+    against["changes"].erase(against["changes"].begin() + most_changes, against["changes"].end());
   if (figures != nullptr) {
     page["replay"] = replay_json(*figures, *replayed);
     page["headline"] = replay_headline(*replayed);

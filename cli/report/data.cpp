@@ -151,15 +151,18 @@ std::vector<std::string> take_common_calls(std::vector<numbered_stack>& stacks, 
   return taken;
 }
 
+void add(study::site_summary& sum, const study::site_summary& more) {
+  sum.allocated += more.allocated;
+  sum.live += more.live;
+  sum.lifetime_ns += more.lifetime_ns;
+}
+
 /// Returns: one for all stacks with the same first calls.
 std::vector<numbered_stack> merged(const std::vector<numbered_stack>& stacks) {
   std::map<std::pair<std::vector<std::uint32_t>, std::uint32_t>, study::site_summary> sites;
   for (const numbered_stack& stack : stacks) {
     const auto listed = std::span(stack.calls).first(std::min(stack.calls.size(), max_calls_listed));
-    study::site_summary& sum = sites[{{listed.begin(), listed.end()}, stack.through}];
-    sum.allocated += stack.sum.allocated;
-    sum.live += stack.sum.live;
-    sum.lifetime_ns += stack.sum.lifetime_ns;
+    add(sites[{{listed.begin(), listed.end()}, stack.through}], stack.sum);
   }
   std::vector<numbered_stack> all;
   for (const auto& [calls, sum] : sites) all.push_back({calls.first, calls.second, sum});
@@ -198,6 +201,7 @@ void add_call_sites(report_data& data, const trace_input& input, symboliser& nam
   call_texts texts;
   std::vector<numbered_stack> stacks = numbered_stacks(data, input, names, texts);
   data.notes = names.notes();
+  for (const numbered_stack& stack : stacks) add(data.by_place[texts[stack.calls.front()]], stack.sum);
   data.passed_through = take_common_calls(stacks, texts);
   const std::vector<numbered_stack> all = merged(stacks);
   data.site_count = all.size();

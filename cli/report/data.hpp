@@ -10,6 +10,7 @@
 
 #include <ashlar/study/summary.hpp>
 
+#include "cli/report/diff.hpp"
 #include "cli/report/own_allocator.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/symbolise.hpp"
@@ -91,12 +92,14 @@ struct report_data {
   std::vector<histogram_row> lifetimes_bytes;  ///< Powers of two.
   std::vector<thread_row> threads;             ///< The busiest, busiest first.
   std::size_t thread_count = 0;
-  std::vector<span_row> spans;  ///< By name.
+  std::vector<span_row> spans;                          ///< By name.
+  std::map<std::string, study::site_summary> by_place;  ///< Of all stacks, by the place of the request.
   std::size_t site_count = 0;
   std::vector<std::string> passed_through;  ///< In most requests, innermost first; left out of the call sites.
   std::vector<call_site> by_count;
   std::vector<call_site> by_bytes;
   std::vector<call_site> by_live;  ///< Never freed.
+  std::optional<trace_diff> against;
 };
 
 /// Returns: a line about the calls left out of the call sites; empty if there are none.

@@ -112,7 +112,7 @@ std::string common_text(const report_data& data) {
     text += fmt::format("{}{} B ({})", i == 0 ? "most common: " : ", ", row.least,
                         percent(static_cast<double>(row.count), total));
   }
-  return text.empty() ? "" : text + "\n";
+  return paragraph(text);
 }
 
 /// Live bytes in columns of eight heights, the greatest of each interval.
@@ -221,7 +221,7 @@ std::string report_text(const report_data& data) {
   if (!data.warning.empty()) text += data.warning + "\n";
   if (data.own) text += paragraph(own_allocator_text(*data.own));
   text += paragraph(data.choice);
-  text += facts(data) + live_text(data);
+  text += facts(data) + (data.against ? diff_text(*data.against, data) : "") + live_text(data);
   text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
   text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
@@ -342,6 +342,7 @@ json report_json(const report_data& data) {
           {"spans", spans},
           {"unmatched_span_ends", s.spans.unmatched_ends},
           {"live_bytes", live_json(s)},
+          {"against", data.against ? diff_json(*data.against) : json()},
           {"call_sites", data.site_count},
           {"passed_through", data.passed_through},
           {"call_sites_by_objects", to_json(data.by_count)},

@@ -21,6 +21,7 @@ namespace {
 
 struct report_options {
   std::string trace;
+  std::string against;
   std::string process;
   bool prefix = false;
   std::string json;
@@ -29,6 +30,8 @@ struct report_options {
 
 void add_options(CLI::App& app, report_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  add_value(app, "--against TRACE", o.against,
+            "Tell what came, went, grew and shrank since this earlier trace, also of another build");
   add_value(app, "--process WHICH", o.process,
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
             "that record started; or a process id")
@@ -39,8 +42,8 @@ void add_options(CLI::App& app, report_options& o) {
   app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 
-int report(const report_options& o) {
-  const process_choice choice = choose_process(o.trace, o.process);
+report_data read_trace(const std::string& path, const report_options& o) {
+  const process_choice choice = choose_process(path, o.process);
   trace_input input(choice.taken.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   symboliser names;
@@ -51,6 +54,12 @@ int report(const report_options& o) {
   report_data data = make_report(input, std::move(summary), names);
   data.choice = choice.text;
   data.processes = processes_json(choice);
+  return data;
+}
+
+int report(const report_options& o) {
+  report_data data = read_trace(o.trace, o);
+  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o), data);
   if (o.json != "-" && o.html != "-") fmt::print("{}", report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));

@@ -208,6 +208,11 @@ TEST_F(advise_look, a_report_and_a_replay_are_drawn_from_their_json) {
   EXPECT_GT(report["columns"].get<int>(), 10);
   EXPECT_EQ(report["bars"], 0);
   EXPECT_TRUE(has(report["text"], "checked_malloc"));
+  ASSERT_EQ(ashlar("report " + trace + " --against " + recorded("class") + " --html " + file("r.html")), 0)
+      << text("err");
+  const json against = look(text("r.html"), script);
+  for (const char* part : {"Call sites, matched by function and line: ", "came", "went"})
+    EXPECT_TRUE(has(against["text"], part)) << part;
   ASSERT_EQ(ashlar("replay " + trace + " --with glibc,heap --repetitions 1 --html " + file("r.html")), 0)
       << text("err");
   const json replay = look(text("r.html"), script);
