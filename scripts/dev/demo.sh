@@ -62,6 +62,6 @@ else
   "$ashlar" advise demo.trace --measure none --top 3 --html "$report" >advice.txt
   digest advice.txt
   patch_and_verify
-  say "all of it: $folder/{advice,verdict}.txt; your own program: ./dev demo -- prog args…"
+  say "next, your own program: ./dev demo -- prog args…; all of this one: $folder/{advice,verdict}.txt"
 fi
 say "the report, one file: $report; the command: $ashlar"
