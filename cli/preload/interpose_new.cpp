@@ -78,7 +78,7 @@ ASHLAR_INLINE bool is_direct() noexcept {
 /// Shows whether a record was noted between two moments.
 struct place {
   const thread_log* log = self.log;
-  std::uint32_t count = log == nullptr ? 0 : log->count.load(std::memory_order_relaxed);
+  std::uint32_t count = log == nullptr ? 0 : log->appended();
 
   friend bool operator==(const place&, const place&) = default;
 };

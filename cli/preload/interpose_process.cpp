@@ -31,7 +31,7 @@ void collect(char** to, char* first, std::size_t n, va_list& from) noexcept {
 }
 
 [[noreturn]] void end_process(int status) noexcept {
-  finish();
+  finish_for_good();
   next_exit.get()(status);
   __builtin_unreachable();
 }

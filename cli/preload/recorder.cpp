@@ -50,6 +50,7 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
+constinit std::atomic<bool> is_shared{false};       // what is pending lies in the live file
 constinit std::atomic<std::uint64_t> inherited{0};  // bytes of memory that the fork has copied
 constinit log_registry logs;
 constinit late_log late;
@@ -98,8 +99,8 @@ void write_log(thread_log& log) noexcept {
   if (!file.failed()) write_modules();
   if (!file.failed()) write_stacks();
   if (!file.failed()) names.write();
-  if (log.count.load(std::memory_order_relaxed) != log.written) written_since_end.store(true);
-  count_lost(write_records(log));
+  if (!log.live->unwritten().empty()) written_since_end.store(true);
+  count_lost(write_records(*log.live));
 }
 
 void on_thread_exit(void*) noexcept {
@@ -128,6 +129,8 @@ void on_fork_child() noexcept {
   self.log = nullptr;  // as the threads that the child lacks, it starts with its first event
   self.named = false;
   const inside_recorder inside;
+  live.forget();
+  is_shared.store(false);
   file.restart();
   reset_workspaces();
   reset_stacks(has_other_threads);
@@ -157,8 +160,8 @@ void add_hooks() noexcept {
   else if (const auto other = find<int (*)(hook, hook, hook)>("pthread_atfork"))
     other(before_fork, release_modules, on_fork_child);
   if (const auto glibc = find<int (*)(void (*)(void*), void*)>("__cxa_at_quick_exit"))
-    glibc([](void*) { finish(); }, nullptr);
-  else if (const auto other = find<int (*)(hook)>("at_quick_exit")) other(finish);
+    glibc([](void*) { finish_for_good(); }, nullptr);
+  else if (const auto other = find<int (*)(hook)>("at_quick_exit")) other(finish_for_good);
 }
 
 phase start() noexcept {
@@ -180,6 +183,15 @@ bool is_on() noexcept {
   return now.load(std::memory_order_acquire) == phase::on;
 }
 
+/// Effects: if there is a live file, what tables lack lies in it, too.
+void share_pending() noexcept {
+  live_head* const to = live.head();
+  if (to == nullptr || is_shared.exchange(true, std::memory_order_acq_rel)) return;
+  names.use(to->names);
+  share_stacks(to->stacks);
+  share_modules();
+}
+
 /// Returns: the calling thread's new log, or null if it cannot have one, or has had one and is ending.
 thread_log* begin_thread() noexcept {
   if (self.rounds >= PTHREAD_DESTRUCTOR_ITERATIONS) return nullptr;
@@ -187,7 +199,8 @@ thread_log* begin_thread() noexcept {
   self.named = true;
   thread_log* const log = logs.take();
   if (log == nullptr) return nullptr;
-  log->thread = self.thread;
+  log->live->thread = self.thread;
+  share_pending();
   tell_threads(1);
   pthread_setspecific(exit_key, &self);
   return log;
@@ -205,7 +218,7 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
 void write_all_logs() noexcept {
   for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log)) {
     if (!log->lock.lock_patiently()) continue;
-    if (log->in_use) write_log(*log);
+    if (log->in_use && log->live != nullptr) write_log(*log);
     log->lock.unlock();
   }
   late.write(write_log);
@@ -215,7 +228,7 @@ void write_all_logs() noexcept {
 std::uint64_t recorder_memory() noexcept {
   std::uint64_t bytes = resident_variables() + resident_workspaces();
   for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log))
-    bytes += resident_part(log, sizeof *log);
+    bytes += resident_part(log, sizeof *log) + (log->live == nullptr ? 0 : resident_part(log->live, sizeof *log->live));
   return bytes;
 }
 
@@ -250,7 +263,7 @@ void write_end() noexcept {
 
 /// The events of later destructors are few.
 [[gnu::destructor]] void on_unload() noexcept {
-  finish();
+  finish_for_good();
   if (is_our_process()) disconnect_status();
 }
 
@@ -306,10 +319,10 @@ ASHLAR_NOINLINE void write_full_log() noexcept {
   const signals_blocked quiet;
   const inside_recorder inside;
   const ashlar::lock_scope hold(log.lock);
+  if (log.live == nullptr) return;
   if (is_our_process()) write_log(log);
-  else dropped.fetch_add(log.unwritten().size(), std::memory_order_relaxed);
-  log.written = 0;
-  log.count.store(0, std::memory_order_release);
+  else dropped.fetch_add(log.live->unwritten().size(), std::memory_order_relaxed);
+  log.live->clear();
 }
 
 void note_modules() noexcept {
@@ -328,12 +341,19 @@ void finish() noexcept {
   tell_end();
 }
 
+void finish_for_good() noexcept {
+  finish();
+  if (is_our_process()) live.remove();
+}
+
 exec_attempt::exec_attempt() noexcept {
   if (file.started()) finish();
   else if (!self.busy && is_our_process()) tell_end();
+  if (is_our_process()) live.tell_over(true);
 }
 
 exec_attempt::~exec_attempt() {
+  if (is_our_process()) live.tell_over(false);
   if (!self.busy && is_our_process() && self.log != nullptr)
     tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
 }

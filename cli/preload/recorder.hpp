@@ -9,6 +9,7 @@
 
 #include "cli/preload/clock.hpp"
 #include "cli/preload/frame.hpp"
+#include "cli/preload/live_file.hpp"
 #include "cli/preload/real.hpp"
 #include "cli/preload/thread_log.hpp"
 
@@ -40,6 +41,12 @@ void add_gone_code(std::uint64_t begin, std::uint64_t end) noexcept;
 
 /// Effects: writes the stacks that are not in the file yet. Returns: false if recording is over.
 bool write_stacks() noexcept;
+
+/// Effects: stacks that are not in the file yet lie in `shared` from now on.
+void share_stacks(pending_items<pending_table_bytes>& shared) noexcept;
+
+/// Effects: the modules of the program's start lie in the live file, as long as the trace has none.
+void share_modules() noexcept;
 
 /// Effects: in a forked child: forgets all stacks. If `locks_are_orphaned`, a thread that the child lacks may hold
 /// locks of libunwind and of the loader forever: stacks are then taken without them, or not at all.
@@ -151,6 +158,9 @@ void note_modules() noexcept;
 
 /// Effects: writes all noted records of all threads, and the end of the trace. More may follow.
 void finish() noexcept;
+
+/// Effects: `finish()`, and what comes later need not survive.
+void finish_for_good() noexcept;
 
 /// An exec, which only returns if it fails. Effects: before it: `finish()`, unless the file is still empty. So a
 /// wrapper that only starts the real program leaves the trace's name to it.

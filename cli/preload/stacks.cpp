@@ -25,7 +25,7 @@ namespace {
 constexpr std::uint32_t own_frames = 2;  // take_stack and the interposed function
 constexpr std::uint32_t refused = ~std::uint32_t{0};
 
-using stack_table = written_once<detail::trace_io::chunk_kind::stacks, stack_slots, 64 * 1024>;
+using stack_table = written_once<detail::trace_io::chunk_kind::stacks, stack_slots, pending_table_bytes>;
 using unwinder = int (*)(void**, int);
 
 stack_table* table = nullptr;  // its pages are fresh from the system, and so all zeros
@@ -198,6 +198,10 @@ void add_gone_code(std::uint64_t begin, std::uint64_t end) noexcept {
 
 bool write_stacks() noexcept { return stack_depth == 0 || table->write(); }
 
+void share_stacks(pending_items<pending_table_bytes>& shared) noexcept {
+  if (table != nullptr) table->use(shared);
+}
+
 void reset_stacks(bool locks_are_orphaned) noexcept {
   frame_rules.reset();
   if (locks_are_orphaned) unwind = unwind_without_locks;
@@ -218,7 +222,7 @@ char own_path[4096];
 
 /// Modules as in the file.
 struct payload_buffer {
-  std::byte bytes[64 * 1024];
+  std::byte bytes[pending_table_bytes];
   std::size_t used;
   std::uint32_t count;
 
@@ -377,10 +381,31 @@ void write_while_locked() noexcept {
   modules_lock.unlock();
 }
 
+/// They are needed until the trace has modules of its own.
+void copy_to_live() noexcept {
+  live_head* const to = live.head();
+  if (to == nullptr || sequence != 0) return;
+  to->modules.count.store(0, std::memory_order_release);
+  std::memcpy(to->modules.bytes, whole.bytes, whole.used);
+  to->modules.used = whole.used;
+  to->modules.count.store(whole.count, std::memory_order_release);
+}
+
 }  // namespace
 
 void prepare_modules() noexcept {
-  if (stack_depth != 0 && whole.count == 0) dl_iterate_phdr(add_module, nullptr);
+  if (stack_depth == 0 || sequence != 0) return;
+  whole.clear();
+  dl_iterate_phdr(add_module, nullptr);
+  copy_to_live();
+}
+
+/// In a child of several threads the list of its parent serves; another one may list, unless a thread does already.
+void share_modules() noexcept {
+  if (stack_depth == 0 || !modules_lock.try_lock()) return;
+  if (whole.count == 0 && !is_list_inherited) dl_iterate_phdr(add_module, nullptr);
+  copy_to_live();
+  modules_lock.unlock();
 }
 
 void write_modules() noexcept {

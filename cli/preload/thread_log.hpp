@@ -4,12 +4,15 @@
 // threads without.
 #pragma once
 
-#include <span>
+#include <cstddef>
+
+#include <sys/mman.h>
 
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/trace/record.hpp>
 
+#include "cli/preload/live_file.hpp"
 #include "cli/preload/real.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/stack_walk.hpp"
@@ -17,43 +20,51 @@
 
 namespace ashlar::recorder {
 
-/// Room for the allocations of signal handlers that interrupt a thread between filling its log and writing it.
-inline constexpr std::uint32_t spare_records = 16;
+/// What lies before such an address can be wiped in a forked child.
+inline constexpr std::size_t page_of_guard = 4096;
 
-/// The owner appends without a lock. The writer to the file, owner or not, holds `lock` and moves `written`.
+/// The owner appends without a lock. The writer to the file, owner or not, holds `lock` and notes what is written.
 struct thread_log {
-  std::atomic<std::uint32_t> count = 0;  ///< Records appended: released by the owner, acquired by the writer.
-  std::uint32_t written = 0;             ///< Of them, those in the file.
-  sleeping_lock lock;
-  std::uint32_t thread = 0;     ///< The stream's id in the file.
-  std::uint32_t sequence = 0;   ///< Of its next chunk.
-  std::uint64_t last_time = 0;  ///< Of its last record in the file.
-  thread_log* next = nullptr;   ///< Of all logs; they are recycled, never given back.
+  /// Null in a child whose fork the recorder did not learn of, where the records are another process's.
+  live_records* live = nullptr;
+  known_stacks stacks;  ///< Of the owner; stacks of owners before it do no harm.
+  alignas(page_of_guard) sleeping_lock lock;
+  thread_log* next = nullptr;  ///< Of all logs; they are recycled, never given back.
   thread_log* next_free = nullptr;
   bool in_use = false;
-  detail::trace_io::record records[log_records + spare_records];
-  known_stacks stacks;  ///< Of the owner; stacks of owners before it do no harm.
 
-  /// Effects: appends `r`. Returns: whether the log is full now.
+  /// Effects: appends `r`, if there is room. Returns: whether the log is full now.
   [[nodiscard]] ASHLAR_INLINE bool append(const detail::trace_io::record& r) noexcept {
-    const std::uint32_t n = count.load(std::memory_order_relaxed);
-    records[n] = r;
-    count.store(n + 1, std::memory_order_release);  // pairs with the acquire in unwritten()
+    live_records* const to = live;
+    if (ASHLAR_UNLIKELY(to == nullptr)) return true;
+    const std::uint32_t n = to->count.load(std::memory_order_relaxed);
+    to->records[n] = r;
+    to->count.store(n + 1, std::memory_order_release);  // pairs with the acquire in unwritten()
     return n + 1 >= log_records;
   }
 
-  /// Effects: becomes the empty log of a new stream.
-  void restart() noexcept {
-    count.store(0, std::memory_order_relaxed);
-    written = sequence = 0;
-    last_time = 0;
+  /// Returns: the records that are in the log.
+  [[nodiscard]] ASHLAR_INLINE std::uint32_t appended() const noexcept {
+    return live == nullptr ? 0 : live->count.load(std::memory_order_relaxed);
   }
 
-  [[nodiscard]] std::span<const detail::trace_io::record> unwritten() const noexcept {
-    const std::uint32_t n = count.load(std::memory_order_acquire);
-    return std::span(records).subspan(written, n - written);
+  /// Effects: gives it room for records, in the live file or in memory of its own. Returns: whether there is memory.
+  [[nodiscard]] bool get_room() noexcept {
+    if (live != nullptr) return true;
+    live = recorder::live.take();
+    const std::size_t guarded =
+        static_cast<std::size_t>(reinterpret_cast<std::byte*>(&lock) - reinterpret_cast<std::byte*>(this));
+    if (live != nullptr && madvise(this, guarded, MADV_WIPEONFORK) == 0) return true;
+    if (live != nullptr) munmap(live, sizeof(live_records));
+    live = static_cast<live_records*>(map_memory(sizeof(live_records)));
+    return live != nullptr;
   }
 };
+
+/// Returns: a log with all zeros, or null if there is no memory.
+[[nodiscard]] inline thread_log* make_log() noexcept {
+  return static_cast<thread_log*>(map_memory(sizeof(thread_log)));
+}
 
 /// Logs are mapped when there are more threads than ever before, and are kept forever.
 class log_registry {
@@ -62,10 +73,10 @@ public:
   [[nodiscard]] thread_log* take() noexcept {
     const ashlar::lock_scope hold(lock_);
     thread_log* const log = free_ != nullptr ? free_ : make();
-    if (log == nullptr) return nullptr;
+    if (log == nullptr || !log->get_room()) return nullptr;
     free_ = log->next_free;
     const ashlar::lock_scope alone(log->lock);
-    log->restart();
+    log->live->restart();
     log->in_use = true;
     return log;
   }
@@ -91,7 +102,6 @@ public:
     free_ = nullptr;
     for (thread_log* log = next(nullptr); log != nullptr; log = next(log)) {
       log->lock.unlock();
-      log->restart();
       make_free(*log);
     }
   }
@@ -104,7 +114,7 @@ private:
   }
 
   thread_log* make() noexcept {
-    auto* const log = static_cast<thread_log*>(map_memory(sizeof(thread_log)));  // all zeros: an empty log
+    thread_log* const log = make_log();
     if (log == nullptr) return nullptr;
     log->next = all_.load(std::memory_order_relaxed);
     all_.store(log, std::memory_order_release);  // pairs with the acquire in next()
@@ -125,13 +135,12 @@ public:
   template <class Write>
   std::uint64_t append(std::uint32_t thread, const detail::trace_io::record& r, Write write_out) noexcept {
     const ashlar::lock_scope hold(lock_);
-    if (log_ == nullptr) log_ = static_cast<thread_log*>(map_memory(sizeof(thread_log)));
-    if (log_ == nullptr) return 1;
-    log_->thread = stream;
-    if (log_->count.load(std::memory_order_relaxed) + 2 >= log_records) {
+    if (log_ == nullptr) log_ = make_log();
+    if (log_ == nullptr || !log_->get_room()) return 1;
+    log_->live->thread = stream;
+    if (log_->live->count.load(std::memory_order_relaxed) + 2 >= log_records) {
       write_out(*log_);
-      log_->written = 0;
-      log_->count.store(0, std::memory_order_relaxed);
+      log_->live->clear();
     }
     using detail::trace_io::opcode;
     if (thread != thread_)
@@ -145,14 +154,14 @@ public:
   template <class Write>
   void write(Write write_out) noexcept {
     const ashlar::lock_scope hold(lock_);
-    if (log_ != nullptr) write_out(*log_);
+    if (log_ != nullptr && log_->live != nullptr) write_out(*log_);
   }
 
   /// Effects: in a forked child: empties the log.
   void reset() noexcept {
     lock_.unlock();
     thread_ = stream;
-    if (log_ != nullptr) log_->restart();
+    if (log_ != nullptr && log_->live != nullptr) log_->live->restart();
   }
 
 private:

@@ -17,6 +17,7 @@
 #include <ashlar/trace/writer.hpp>
 
 #include "cli/preload/clock.hpp"
+#include "cli/preload/live_file.hpp"
 #include "cli/preload/memory_use.hpp"
 
 namespace ashlar::recorder {
@@ -86,14 +87,27 @@ void trace_file::read_command_line() noexcept {
 }
 
 /// "%p" becomes the process id. A path without it belongs to the first process, the others append theirs.
-void trace_file::choose_path() noexcept {
+void trace_file::wish_path(std::span<char> to) const noexcept {
   const char* const hole = std::strstr(pattern_storage_, "%p");
   if (hole == nullptr) {
-    std::snprintf(path_, sizeof path_, is_first_ ? "%s" : "%s.%d", pattern_storage_, static_cast<int>(process_));
+    std::snprintf(to.data(), to.size(), is_first_ ? "%s" : "%s.%d", pattern_storage_, static_cast<int>(process_));
   } else {
-    std::snprintf(path_, sizeof path_, "%.*s%d%s", static_cast<int>(hole - pattern_storage_), pattern_storage_,
+    std::snprintf(to.data(), to.size(), "%.*s%d%s", static_cast<int>(hole - pattern_storage_), pattern_storage_,
                   static_cast<int>(process_), hole + 2);
   }
+}
+
+void trace_file::describe(live_head& to) noexcept {
+  const ashlar::lock_scope hold(lock_);
+  const std::span header = make_file_header(0);
+  std::memcpy(to.header, header.data(), header.size());
+  to.header_bytes = static_cast<std::uint32_t>(header.size());
+  to.process = static_cast<std::uint32_t>(process_);
+  to.session = session_;
+  to.start_ticks = start_ticks_;
+  if (!started_) return;
+  std::snprintf(to.trace, sizeof to.trace, "%s", path_);
+  to.has_trace.store(1, std::memory_order_release);
 }
 
 bool trace_file::write(std::span<const std::byte> chunk) noexcept {
@@ -122,7 +136,7 @@ bool trace_file::ensure_open() noexcept {
   if (started_) return still_ours() || open_path(0);
   if (!create()) return false;
   started_ = write_all(make_file_header(0));
-  if (started_) tell_trace();
+  if (started_) tell_trace(), live.tell_trace(path_);
   return started_;
 }
 
@@ -141,13 +155,13 @@ bool trace_file::still_ours() const noexcept {
 /// The first process takes the file that `ashlar record` made for it, while it is empty. Every other file is new: after
 /// an exec the process id is the same, so a number is appended until the name is free.
 bool trace_file::create() noexcept {
-  choose_path();
+  wish_path(path_);
   if (is_first_ && open_path(O_CREAT)) {
     struct stat now{};
     if (fstat(fd_, &now) == 0 && (now.st_size == 0 || !S_ISREG(now.st_mode))) return true;
     close(fd_);
     is_first_ = false;
-    choose_path();
+    wish_path(path_);
   }
   const std::size_t length = std::strlen(path_);
   for (int i = 2; i < 1000; ++i) {
@@ -294,18 +308,20 @@ bool pack_and_write(workspace& w, detail::trace_io::chunk_header header, std::sp
   return file.write(detail::trace_io::pack_chunk(w.packer, header, payload, w.chunk));
 }
 
-bool encode_and_write(workspace& w, thread_log& log, std::span<const detail::trace_io::record> records) noexcept {
+bool encode_and_write(workspace& w, live_records& log, std::span<const detail::trace_io::record> records) noexcept {
   const std::uint64_t first = std::max({records.front().time, log.last_time, file.start_ticks()});
   const std::size_t bytes = w.encoder.encode(records, first, w.payload);
-  log.last_time = w.encoder.last_time();
-  return pack_and_write(w,
-                        {.stream = log.thread,
-                         .sequence = log.sequence++,
-                         .count = static_cast<std::uint32_t>(records.size()),
-                         .events = w.encoder.events(),
-                         .first_time = first - file.start_ticks(),
-                         .last_time = log.last_time - file.start_ticks()},
-                        {w.payload, bytes});
+  const std::uint64_t last = w.encoder.last_time();
+  const bool written = pack_and_write(w,
+                                      {.stream = log.thread,
+                                       .sequence = log.sequence(),
+                                       .count = static_cast<std::uint32_t>(records.size()),
+                                       .events = w.encoder.events(),
+                                       .first_time = first - file.start_ticks(),
+                                       .last_time = last - file.start_ticks()},
+                                      {w.payload, bytes});
+  log.last_time = last;
+  return written;
 }
 
 }  // namespace
@@ -318,14 +334,13 @@ bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byt
   return written;
 }
 
-std::uint64_t write_records(thread_log& log) noexcept {
+std::uint64_t write_records(live_records& log) noexcept {
   const auto records = log.unwritten();
-  log.written += static_cast<std::uint32_t>(records.size());
   if (records.empty()) return 0;
   workspace* const w = file.failed() ? nullptr : borrow_workspace();
-  if (w == nullptr) return records.size();
-  const bool written = encode_and_write(*w, log, records);
-  w->lock.unlock();
+  const bool written = w != nullptr && encode_and_write(*w, log, records);
+  if (w != nullptr) w->lock.unlock();
+  log.note_written(records.size());
   return written ? 0 : records.size();
 }
 

@@ -27,6 +27,12 @@ public:
   /// the file's header and `ashlar record` have the reason.
   [[nodiscard]] bool write(std::span<const std::byte> chunk) noexcept;
 
+  /// Effects: writes the path of this process's trace, if no other process has it.
+  void wish_path(std::span<char> to) const noexcept;
+
+  /// Effects: fills in what a trace begins with.
+  void describe(live_head& to) noexcept;
+
   [[nodiscard]] bool started() const noexcept { return started_; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }
@@ -37,7 +43,6 @@ public:
 
 private:
   void start_clock() noexcept;
-  void choose_path() noexcept;
   void read_command_line() noexcept;
   bool ensure_open() noexcept;
   bool still_ours() const noexcept;
@@ -77,9 +82,9 @@ extern constinit trace_file file;
 /// Effects: packs and appends a chunk; fills in its clocks. Returns: false if recording is over.
 bool write_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) noexcept;
 
-/// Effects: encodes, packs and appends the log's unwritten records. Expects: `log.lock` is held.
+/// Effects: encodes, packs and appends the log's unwritten records. Expects: the lock of the log is held.
 /// Returns: the number of records that could not be written.
-[[nodiscard]] std::uint64_t write_records(thread_log& log) noexcept;
+[[nodiscard]] std::uint64_t write_records(live_records& log) noexcept;
 
 /// Returns: the resident bytes of the workspaces.
 [[nodiscard]] std::uint64_t resident_workspaces() noexcept;

@@ -6,6 +6,7 @@
 #include <ashlar/detail/trace/format.hpp>
 #include <ashlar/detail/trace/varint.hpp>
 
+#include "cli/preload/live.hpp"
 #include "cli/preload/sleeping_lock.hpp"
 #include "cli/preload/trace_file.hpp"
 
@@ -30,7 +31,7 @@ public:
     const ashlar::lock_scope hold(lock_);
     slot& s = find_slot(hash);
     if (s.hash.load(std::memory_order_relaxed) == hash) return s.id.load(std::memory_order_relaxed);
-    if (items_ >= max_items) return 0;
+    if (items_ >= max_items || !may_write()) return 0;
     s.id.store(append(bound, put), std::memory_order_relaxed);
     s.hash.store(hash, std::memory_order_release);  // pairs with the load in find(): a reader of the hash reads the id
     return s.id.load(std::memory_order_relaxed);
@@ -53,8 +54,20 @@ public:
     lock_.unlock();
     for (slot& s : slots_)
       if (s.hash.load(std::memory_order_relaxed) != 0) s.hash.store(0, std::memory_order_relaxed);
-    items_ = pending_count_ = sequence_ = 0;
-    pending_used_ = 0;
+    items_ = 0;
+    shared_ = nullptr;
+    own_.count = own_.sequence = 0;
+    own_.used = 0;
+  }
+
+  /// Effects: items that are not in the file yet lie in `shared` from now on, which is empty.
+  void use(pending_items<PendingBytes>& shared) noexcept {
+    const ashlar::lock_scope hold(lock_);
+    std::memcpy(shared.bytes, own_.bytes, own_.used);
+    shared.used = own_.used;
+    shared.sequence = own_.sequence;
+    shared.count.store(own_.count, std::memory_order_release);
+    shared_ = &shared;
   }
 
 private:
@@ -82,34 +95,41 @@ private:
     }
   }
 
+  [[nodiscard]] pending_items<PendingBytes>& pending() noexcept { return shared_ != nullptr ? *shared_ : own_; }
+
+  /// A child of whose fork the recorder did not learn lacks what is shared.
+  [[nodiscard]] bool may_write() const noexcept { return shared_ == nullptr || getpid() == file.process(); }
+
   // Expects: the lock is held. A payload starts with the id of its first item.
   template <class Put>
   std::uint32_t append(std::size_t bound, Put put) noexcept {
-    if (pending_used_ + detail::trace_io::max_varint_bytes + bound > PendingBytes) write_pending();
-    std::byte* to = pending_ + pending_used_;
-    if (pending_count_ == 0) to = detail::trace_io::put_varint(to, std::uint64_t{items_} + 1);
-    pending_used_ = static_cast<std::size_t>(put(to) - pending_);
-    ++pending_count_;
+    if (pending().used + detail::trace_io::max_varint_bytes + bound > PendingBytes) write_pending();
+    pending_items<PendingBytes>& all = pending();
+    std::byte* to = all.bytes + all.used;
+    const std::uint32_t count = all.count.load(std::memory_order_relaxed);
+    if (count == 0) to = detail::trace_io::put_varint(to, std::uint64_t{items_} + 1);
+    all.used = static_cast<std::uint64_t>(put(to) - all.bytes);
+    all.count.store(count + 1, std::memory_order_release);
     return ++items_;
   }
 
   // Expects: the lock is held.
   bool write_pending() noexcept {
-    if (pending_count_ == 0) return true;
-    const bool written =
-        write_chunk({.kind = Kind, .sequence = sequence_++, .count = pending_count_}, {pending_, pending_used_});
-    pending_count_ = 0;
-    pending_used_ = 0;
+    pending_items<PendingBytes>& all = pending();
+    const std::uint32_t count = all.count.load(std::memory_order_relaxed);
+    if (count == 0) return true;
+    const bool written = write_chunk({.kind = Kind, .sequence = all.sequence, .count = count}, all.payload());
+    all.used = 0;
+    all.count.store(0, std::memory_order_release);
+    ++all.sequence;
     return written;
   }
 
   slot slots_[Slots] = {};
-  std::byte pending_[PendingBytes] = {};
+  pending_items<PendingBytes> own_ = {};
+  pending_items<PendingBytes>* shared_ = nullptr;
   sleeping_lock lock_;
-  std::uint32_t items_ = 0;          // ids given
-  std::uint32_t pending_count_ = 0;  // of them outside of the file
-  std::size_t pending_used_ = 0;
-  std::uint32_t sequence_ = 0;
+  std::uint32_t items_ = 0;  // ids given
 };
 
 }  // namespace ashlar::recorder

@@ -11,6 +11,7 @@
 
 #include <ashlar/detail/trace/index.hpp>
 
+#include "cli/record/leftovers.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
@@ -155,12 +156,17 @@ std::vector<process_trace> find_other_processes(const std::string& own, const st
   return all;
 }
 
+bool is_name_of_recording(const std::string& name, const std::string& own, const std::string& output) {
+  return name == fs::path(own).filename() || names_of(output).fits(name);
+}
+
 std::string pattern_of_names(const std::string& own, const std::string& output) {
   const name_pattern names = names_of(output);
   return (fs::path(own).parent_path() / (names.before + "*" + names.after)).string();
 }
 
 process_choice choose_process(const std::string& path, const std::string& wish) {
+  take_leftovers(path, path, 0);
   const std::vector<process_trace> all = recording_of(path, wish);
   const iterator taken = find_wished(all, wish);
   if (wish == "root" && !all.front().is_first && all.size() == 1)

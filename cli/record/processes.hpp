@@ -35,6 +35,9 @@ struct process_trace {
 [[nodiscard]] std::vector<process_trace> find_other_processes(const std::string& own, const std::string& output,
                                                               std::uint64_t session);
 
+/// Returns: whether a file of this name is `own`, or may be a trace beside it.
+[[nodiscard]] bool is_name_of_recording(const std::string& name, const std::string& own, const std::string& output);
+
 /// Returns: the pattern of all their names.
 [[nodiscard]] std::string pattern_of_names(const std::string& own, const std::string& output);
 

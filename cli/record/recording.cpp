@@ -299,7 +299,8 @@ void memory_watch::look_at(const recorder::recorded_process& process, clock::tim
   trace_io::memory_figures& known = w.figures;
   known.resident = std::max(known.resident, now.peak);
   known.anonymous = std::max(known.anonymous, now.anonymous);
-  const std::uint64_t logs = process.threads.load() * std::uint64_t{sizeof(recorder::thread_log)};
+  const std::uint64_t logs =
+      process.threads.load() * std::uint64_t{sizeof(recorder::thread_log) + sizeof(recorder::live_records)};
   known.foreign = std::max({known.foreign, process.inherited.load(), logs});
 }
 

@@ -108,6 +108,15 @@ std::optional<run_note> note_of(const std::string& trace) {
   return text ? parsed(*text) : std::nullopt;
 }
 
+std::vector<std::byte> raw_chunk(detail::trace_io::chunk_header header, std::span<const std::byte> payload) {
+  header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload.size());
+  header.payload_sum = io::checksum(payload);
+  std::vector<std::byte> chunk(io::chunk_header_bytes);
+  io::put_header(chunk.data(), header);
+  chunk.insert(chunk.end(), payload.begin(), payload.end());
+  return chunk;
+}
+
 void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(trace, ignored)) return;
@@ -118,14 +127,9 @@ void append_chunk(const std::string& trace, detail::trace_io::chunk_header heade
 void append_chunk(const std::string& trace, const trace::byte_source& source,
                   const detail::trace_io::chunk_index& index, detail::trace_io::chunk_header header,
                   std::span<const std::byte> payload) {
-  namespace io = detail::trace_io;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(trace, ignored) || index.error() || index.header().write_error != 0) return;
-  header.raw_bytes = header.stored_bytes = static_cast<std::uint32_t>(payload.size());
-  header.payload_sum = io::checksum(payload);
-  std::vector<std::byte> chunk(io::chunk_header_bytes);
-  io::put_header(chunk.data(), header);
-  chunk.insert(chunk.end(), payload.begin(), payload.end());
+  const std::vector<std::byte> chunk = raw_chunk(header, payload);
   std::ofstream to(trace, std::ios::binary | std::ios::app);
   to.write(reinterpret_cast<const char*>(chunk.data()), static_cast<std::streamsize>(chunk.size()));
   to.close();

@@ -37,6 +37,10 @@ void append_note(const std::string& trace, const run_note& note);
 /// Returns: the note of a trace; nothing if it has none, as of a process that the recorded one has started.
 [[nodiscard]] std::optional<run_note> note_of(const std::string& trace);
 
+/// Returns: the bytes of a chunk, whose payload is stored as it is. `header`: sizes and sums are set here.
+[[nodiscard]] std::vector<std::byte> raw_chunk(detail::trace_io::chunk_header header,
+                                               std::span<const std::byte> payload);
+
 /// Effects: appends a chunk with this payload to a regular file that is a whole trace without an error of its writer.
 /// Where there is no room for all of it, the trace is as before. `header`: sizes and sums are set here.
 void append_chunk(const std::string& trace, detail::trace_io::chunk_header header, std::span<const std::byte> payload);

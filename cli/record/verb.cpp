@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/preload/status.hpp"
+#include "cli/record/leftovers.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
 #include "cli/rounds/rounds.hpp"
@@ -68,11 +69,13 @@ std::string why_nothing(const program_facts& facts, int status) {
 
 /// Facts outside of the program's status come first; else the status is passed on.
 int tell_outcome(const record_command& c, const record_status& told, const child_result& result,
-                 const recording_summary& sum) {
+                 const recording_summary& sum, const std::set<int>& whole) {
   const std::string path = with_process(c.output, result.process);
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
-  const recording_losses losses = find_losses(told.unfinished_processes(), result, path, sum);
+  std::vector<record_status::unfinished> unfinished = told.unfinished_processes();
+  std::erase_if(unfinished, [&](const record_status::unfinished& p) { return whole.contains(p.process); });
+  const recording_losses losses = find_losses(unfinished, result, path, sum);
   const bool blind = has_own_malloc(facts.kind) && sum.events == 0;
   const bool nothing = (!told.any_trace() && !sum.has_trace) || blind;
   if (!failure.empty())
@@ -128,10 +131,11 @@ int record_program(const record_command& c) {
   note.status = result.status;
   note.seconds = clock.seconds();
   const std::string path = with_process(c.output, result.process);
+  const std::set<int> whole = take_leftovers(path, c.output, session);
   append_note(path, note);
   const recording_summary sum = summarise_recording(path, c.output, session);
   append_memory(watch, told, path, sum);
-  return tell_outcome(c, told, result, sum);
+  return tell_outcome(c, told, result, sum, whole);
 }
 
 int record_verb(int argc, char** argv) {

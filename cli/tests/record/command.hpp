@@ -59,6 +59,9 @@ struct recording {
   }
 };
 
+/// What a shell does first, so that nothing survives a kill but what is in the trace.
+inline const std::string no_live_file = "ulimit -f 200; ";
+
 class record_command : public command_test {
 protected:
   [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return command_test::file(name); }

@@ -99,8 +99,8 @@ TEST_F(record_outcome, the_reason_against_a_recording_is_reported) {
   std::ofstream(file("script")) << "#! " ASHLAR_STATIC_VICTIM "\n";
   fs::permissions(file("script"), fs::perms::owner_all);
   EXPECT_TRUE(failed(record_program(file("script")), nothing_recorded, "is statically linked"));
-  EXPECT_TRUE(
-      failed(record_program("sh -c 'kill -9 $$'"), nothing_recorded, "killed before any thread had filled a buffer"));
+  EXPECT_TRUE(failed(record_program("sh -c 'kill -9 $$'", "", no_live_file), nothing_recorded,
+                     "before any thread had filled a buffer"));
 }
 
 TEST_F(record_outcome, a_program_over_another_c_library_is_recorded) {
@@ -114,12 +114,14 @@ TEST_F(record_outcome, a_program_over_another_c_library_is_recorded) {
   EXPECT_EQ(recording(file()).count(operation::malloc_, 77), 20'000U);
 }
 
-// Processes that end without writing: the summary names each, and the status tells.
+// Processes that end without writing, where nothing but memory could keep their events: the summary names each, and the
+// status tells.
 class record_losses : public record_command {};
 
 TEST_F(record_losses, of_workers_ended_by_signals_are_named) {
   for (const std::string way : {"term", "kill"}) {
-    EXPECT_TRUE(failed(record_victim("workers " + way), not_whole, "the recording is incomplete: process "));
+    EXPECT_TRUE(
+        failed(record_victim("workers " + way, "", no_live_file), not_whole, "the recording is incomplete: process "));
     const std::string all = output();
     std::size_t named = 0;
     for (std::size_t at = all.find("has no trace"); at != all.npos; at = all.find("has no trace", at + 1)) ++named;
@@ -148,15 +150,81 @@ TEST_F(record_losses, a_trace_of_a_program_with_a_dash_is_no_option) {
 TEST_F(record_losses, traces_named_by_process_ids_are_found_too) {
   EXPECT_EQ(shell(ASHLAR_COMMAND " record -o " + file("x-%p.trace") + " -- " ASHLAR_VICTIM " workers exit"), 0);
   EXPECT_TRUE(says("; 4 more traces in " + file("x-*.trace") + ": 3,00"));
-  const std::string killed = "sh -c '" ASHLAR_VICTIM " killed; " ASHLAR_VICTIM " forms'";
-  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed), not_whole,
-                     "system call of its own: " + file("y-")));
+  const std::string killed = "sh -c '" ASHLAR_VICTIM " SIGKILL; " ASHLAR_VICTIM " forms'";
+  EXPECT_TRUE(failed(shell(no_live_file + ASHLAR_COMMAND " record -o " + file("y-%p.trace") + " -- " + killed),
+                     not_whole, "system call of its own: " + file("y-")));
   EXPECT_FALSE(says("has no trace"));
 }
 
 TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {
-  ASSERT_EQ(record_victim("killed", "-q"), 128 + 9);
+  ASSERT_EQ(record_victim("SIGKILL", "-q --stacks 0", no_live_file), 128 + 9);
   EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"));
+}
+
+// A file beside the trace keeps what the trace lacks.
+class record_survival : public record_command {};
+
+TEST_F(record_survival, workers_that_are_killed_lose_nothing) {
+  for (const std::string way : {"term", "kill"}) {
+    EXPECT_EQ(record_victim("workers " + way), 0) << output();
+    EXPECT_FALSE(says("incomplete"));
+    const std::vector<std::string> workers = other_traces();
+    EXPECT_EQ(workers.size(), 4U);
+    for (const std::string& worker : workers) {
+      const recording r(worker);
+      EXPECT_TRUE(r.complete);
+      EXPECT_GE(r.events.size(), 3000U);
+      fs::remove(worker);
+    }
+  }
+}
+
+TEST_F(record_survival, a_kill_at_any_moment_loses_at_most_the_event_of_that_moment) {
+  for (int moment = 0; moment < 12; ++moment) {
+    std::ofstream(file("count")) << std::string(sizeof(std::uint64_t), '\0');
+    const std::string arguments = "counts " + file("count") + " " + std::to_string(500 + 1777 * moment);
+    EXPECT_EQ(record_victim(arguments, moment % 2 == 0 ? "" : "--stacks 0"), 128 + 9) << output();
+    std::uint64_t counted = 0;
+    std::ifstream(file("count"), std::ios::binary).read(reinterpret_cast<char*>(&counted), sizeof counted);
+    const recording r(file());
+    const std::size_t recorded = r.count(operation::malloc_, 77);
+    EXPECT_TRUE(recorded == counted || recorded == counted + 1) << recorded << " of " << counted;
+    EXPECT_TRUE(r.complete);
+  }
+}
+
+TEST_F(record_survival, stacks_and_modules_of_a_killed_program_have_names) {
+  ASSERT_EQ(record_victim("workers kill"), 0) << output();
+  ASSERT_EQ(shell(ASHLAR_COMMAND " report " + other_traces().front()), 0);
+  EXPECT_TRUE(says("main ← __libc_start_call_main"));
+}
+
+TEST_F(record_survival, what_a_killed_record_has_left_is_taken_by_the_next_reader) {
+  const std::string record = ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " counts ";
+  std::ofstream(file("count")) << std::string(sizeof(std::uint64_t), '\0');
+  ASSERT_EQ(shell("setsid " + record + file("count") + " 200000 & sleep 0.1; kill -9 $!; sleep 0.3"), 0) << output();
+  EXPECT_TRUE(fs::exists(file("t.trace.live")));
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
+  EXPECT_FALSE(says("killed or is still running"));
+  EXPECT_FALSE(fs::exists(file("t.trace.live")));
+}
+
+TEST_F(record_survival, a_file_that_is_none_of_ours_or_of_an_older_recording_harms_no_trace) {
+  ASSERT_EQ(record_victim("forms"), 0) << output();
+  const std::string whole = text("t.trace");
+  std::ofstream(file("t.trace.live")) << "words";
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
+  EXPECT_EQ(text("t.trace"), whole);
+  EXPECT_EQ(text("t.trace.live"), "words");
+  EXPECT_EQ(record_victim("SIGKILL"), 128 + 9) << output();
+  EXPECT_TRUE(recording(file()).complete);
+}
+
+TEST_F(record_survival, a_program_that_becomes_another_leaves_no_file) {
+  for (const std::string way : {"exec", "kill", "exit"}) {
+    EXPECT_EQ(record_victim("workers " + way), 0) << output();
+    for (const auto& entry : fs::directory_iterator(file(""))) EXPECT_FALSE(has(entry.path().string(), ".live"));
+  }
 }
 
 TEST(losses, are_sentences_for_any_number) {
@@ -186,39 +254,28 @@ TEST(losses, are_sentences_for_any_number) {
 // Programs that die in every way: they end as they do alone, and leave a readable trace.
 constexpr std::size_t blocks = 20'000;
 constexpr std::uint64_t block_bytes = 50'003;
-constexpr std::size_t most_lost = 4096;  // events outside of any chunk
 
-/// The way, after whether the recorder learns of the end and writes its events; of a signal, even SIGABRT, it does not.
-class record_deaths : public record_command, public testing::WithParamInterface<std::tuple<bool, const char*>> {};
+class record_deaths : public record_command, public testing::WithParamInterface<const char*> {};
 
-TEST_P(record_deaths, end_as_without_it_and_leave_a_trace_that_can_be_read) {
-  const auto [has_warning, way] = GetParam();
-  const std::string program = ASHLAR_VICTIM " " + std::string(way);
+TEST_P(record_deaths, end_as_without_it_and_leave_a_whole_trace) {
+  const std::string program = ASHLAR_VICTIM " " + std::string(GetParam());
   const int alone = shell("ulimit -c 0; " + program + "; exit $?");
   EXPECT_EQ(record_program(program, "--stacks 0", "ulimit -c 0; "), alone) << output();
   const recording trace(file());
-  const std::size_t recorded = trace.count(operation::malloc_, block_bytes);
-  if (has_warning) EXPECT_GE(recorded, blocks);
-  EXPECT_GE(recorded, blocks - most_lost);
-  EXPECT_EQ(trace.complete, has_warning);
-  EXPECT_EQ(shell(ASHLAR_COMMAND " report --damaged " + file()), 0) << output();
+  EXPECT_GE(trace.count(operation::malloc_, block_bytes), blocks);
+  EXPECT_TRUE(trace.complete);
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
 }
 
-const auto name_of_way = [](const auto& info) { return std::string(std::get<1>(info.param)); };
-INSTANTIATE_TEST_SUITE_P(with_warning, record_deaths,
-                         testing::Combine(testing::Values(true),
-                                          testing::Values("returns", "exit", "_exit", "quick_exit", "exit_in_atexit",
-                                                          "exit_in_static_destructor", "exit_in_signal_handler",
-                                                          "exit_in_thread", "exit_beside_thread", "_exit_beside_thread",
-                                                          "main_thread_ends_first", "fork_and_child_exit",
-                                                          "fork_and_child_abort", "vfork_and_exec", "daemon",
-                                                          "closes_all_and_exits", "no_more_files")),
-                         name_of_way);
-INSTANTIATE_TEST_SUITE_P(without_warning, record_deaths,
-                         testing::Combine(testing::Values(false),
-                                          testing::Values("abort", "terminate", "exception", "SIGKILL", "SIGSEGV",
-                                                          "SIGBUS", "SIGFPE", "SIGILL", "SIGTERM", "SIGINT", "SIGPIPE",
-                                                          "stack_overflow", "limit_of_time")),
+const auto name_of_way = [](const auto& info) { return std::string(info.param); };
+INSTANTIATE_TEST_SUITE_P(each, record_deaths,
+                         testing::Values("returns", "exit", "_exit", "quick_exit", "exit_in_atexit",
+                                         "exit_in_static_destructor", "exit_in_signal_handler", "exit_in_thread",
+                                         "exit_beside_thread", "_exit_beside_thread", "main_thread_ends_first",
+                                         "fork_and_child_exit", "fork_and_child_abort", "vfork_and_exec", "daemon",
+                                         "closes_all_and_exits", "no_more_files", "abort", "terminate", "exception",
+                                         "SIGKILL", "SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTERM", "SIGINT",
+                                         "SIGPIPE", "stack_overflow", "limit_of_time", "clone_and_SIGKILL"),
                          name_of_way);
 
 }  // namespace

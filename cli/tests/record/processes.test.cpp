@@ -95,7 +95,8 @@ TEST_F(recording_of_processes, files_of_an_older_one_are_none_of_them) {
 }
 
 TEST_F(recording_of_processes, a_killed_child_is_one_of_them) {
-  ASSERT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM " works dies; true'"), not_whole) << output();
+  ASSERT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM " works dies; true'", "", no_live_file), not_whole)
+      << output();
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM " works dies");
   EXPECT_TRUE(says("The program was killed"));
 }
@@ -103,11 +104,11 @@ TEST_F(recording_of_processes, a_killed_child_is_one_of_them) {
 TEST_F(recording_of_processes, an_empty_file_of_the_first_one_stands_for_them) {
   ASSERT_EQ(record_program(by_a_shell), 0) << output();
   for (const std::string& name : other_traces()) fs::rename(name, name + "9");
-  EXPECT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM "; kill -9 $$'"), 128 + 9) << output();
+  EXPECT_EQ(record_program("sh -c '" ASHLAR_MEMORY_VICTIM "; kill -9 $$'", "", no_live_file), 128 + 9) << output();
   EXPECT_EQ(fs::file_size(file()), 0U);
   EXPECT_EQ(told()["program"], ASHLAR_MEMORY_VICTIM);
   EXPECT_TRUE(says(fs::path(file()).filename().string() + ", empty: killed before it wrote"));
-  EXPECT_EQ(record_program("sh -c 'kill -9 $$'"), nothing_recorded) << output();
+  EXPECT_EQ(record_program("sh -c 'kill -9 $$'", "", no_live_file), nothing_recorded) << output();
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report " + file()), 1, "the file is empty"));
 }
 

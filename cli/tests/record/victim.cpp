@@ -23,7 +23,9 @@
 #include <link.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -381,6 +383,20 @@ const std::map<std::string, mode> modes{
      }},
 };
 
+/// Counts its blocks in a file until a child kills it.
+void count_blocks() {
+  const int fd = ::open(arguments[2], O_RDWR);
+  void* const memory = ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  require(memory != MAP_FAILED);
+  const pid_t counter = ::getpid();
+  if (::fork() == 0) {
+    ::usleep(static_cast<useconds_t>(std::atoi(arguments[3])));
+    ::kill(counter, SIGKILL);
+    ::_exit(0);
+  }
+  for (volatile auto* blocks = static_cast<std::uint64_t*>(memory);; *blocks = *blocks + 1) keep(malloc(77));
+}
+
 constexpr int blocks = 20'000;
 constexpr std::size_t block_bytes = 50'003;
 constexpr int end_status = 7;
@@ -511,6 +527,14 @@ const std::map<std::string, mode> ways_to_die{
        if (child == 0) std::abort();
        end_after(child);
      }},
+    {"clone_and_SIGKILL",  // a child of which the C library learns nothing
+     [] {
+       const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+       allocate_some();
+       if (child == 0) ::syscall(SYS_exit_group, 0);
+       status_of(static_cast<pid_t>(child));
+       ::kill(::getpid(), SIGKILL);
+     }},
     {"vfork_and_exec",
      [] {
        const pid_t child = ::vfork();
@@ -542,6 +566,7 @@ int main(int argc, char** argv) {
   const auto way = ways_to_die.find(name);
   if (way != ways_to_die.end()) allocate_some();
   const auto mode = way != ways_to_die.end() ? way : modes.find(name);
+  if (name == "counts") count_blocks();
   if (way == ways_to_die.end() && mode == modes.end()) return 99;
   mode->second();
   return 0;
