@@ -328,10 +328,14 @@ TYPED_TEST(intrusive_pool, an_own_count_is_found_through_a_base) {
   typename TestFixture::template pool_of<square> pool;
   typename TestFixture::template pointer_to<shape> base = pool.make();
   EXPECT_EQ(base->references.load(), 1u);
-  const auto copy = base;
+  auto copy = base;
   EXPECT_EQ(base->references.load(), 2u);
   EXPECT_EQ(copy.use_count(), 2u);
   EXPECT_EQ(copy->corners, 4);
+  base.reset();
+  EXPECT_EQ(pool.live(), 1u) << "the copy holds it";
+  copy.reset();
+  EXPECT_EQ(pool.live(), 0u);
 }
 
 struct has_member {

@@ -33,6 +33,10 @@ constexpr std::array<buffer, 3> lives{buffer::half_open(0, 64, 0, 2, 8), buffer:
                                       buffer::half_open(2, 64, 2, 4, 8)};
 constexpr auto layout = plan::solve(lives);
 static_assert(layout.lower_bound == 96 && layout.height == 96);
+static_assert(plan::solve(std::array{buffer::half_open(0, 1, 1, 3), buffer::half_open(1, 2, 0, 1),
+                                     buffer::half_open(2, 2, 2, 3), buffer::half_open(3, 1, 0, 2)})
+                      .height == 3,
+              "4, the largest first");
 
 TEST(static_arena, adds_the_planned_offset) {
   alignas(8) std::array<std::byte, layout.height> memory{};
