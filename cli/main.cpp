@@ -21,11 +21,11 @@ std::vector<verb> all_verbs() {
 }
 
 /// Returns: `status`, or the status of a failure if something printed is lost, as on a full disk, which it reports.
-int printed(std::string_view who, int status) {
+int printed(const std::string& who, int status) {
+  ashlar::cli::clear_progress();
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  std::fprintf(stderr, "%.*s: standard output: %s\n", static_cast<int>(who.size()), who.data(),
-               std::strerror(errno != 0 ? errno : EIO));
+  ashlar::cli::print_error(who, std::string("standard output: ") + std::strerror(errno != 0 ? errno : EIO));
   return ashlar::cli::exit_failure;
 }
 
@@ -52,8 +52,8 @@ int unknown(const std::string& word) {
   std::vector<std::string> names = {"help", "version", "--help", "--version"};
   for (const verb& v : all_verbs()) names.emplace_back(v.name);
   const std::string meant = ashlar::cli::suggestion(word, names);
-  std::fprintf(stderr, "ashlar: unknown verb '%s'%s\n", word.c_str(),
-               meant.empty() ? "; 'ashlar --help' lists them" : meant.c_str());
+  ashlar::cli::print_error("ashlar",
+                           "unknown verb '" + word + "'" + (meant.empty() ? "; 'ashlar --help' lists them" : meant));
   return ashlar::cli::exit_usage;
 }
 

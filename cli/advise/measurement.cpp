@@ -65,8 +65,7 @@ std::string answer_to(const std::string& text) {
   if (request.events != 0)
     request.spent =
         require_same_work(request.command, request.input, request.events, request.seconds, question.at("traces"));
-  const remedy_measurement m =
-      measure_remedies(request, [](const std::string& what) { print_progress("[" + what + "]"); });
+  const remedy_measurement m = measure_remedies(request);
   clear_progress();
   json answer = {{"text", remedy_text(m, request)},
                  {"data", remedy_json(m, request)},

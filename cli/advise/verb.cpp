@@ -313,7 +313,7 @@ bool write_outputs(const advise_options& o, const advice& a, const call_tree& tr
           all;
   if (o.json == "-" || o.html == "-" || o.plan == "-") return all;
   const std::string end = has_plan ? plan_line(o, a, plan) : "";
-  return succeeds([&] { write_text("-", advice_text(a, tree, o.top) + end); }) && all;
+  return succeeds([&] { print_text(advice_text(a, tree, o.top) + end); }) && all;
 }
 
 void check_outputs(const advise_options& o, const trace_inputs& inputs) {
@@ -350,6 +350,7 @@ int advise(advise_options o) {
   a.limits.pair_ns = o.pair_ns;
   a.limits.program_ns = o.program_seconds * 1e9;
   for (const std::string& rule : o.rules) set_threshold(a.limits, rule);
+  show_progress("choosing a remedy for each call site");
   a.sites = choose_sites(tree, seen, names, a.limits);
   mark_equal_titles(a.sites, tree, names);
   a.warnings = warnings_of(inputs, tree, names, a.features);

@@ -222,7 +222,7 @@ nlohmann::json json_of(const std::vector<checked_limit>& all) {
 int check_summary(const command& c, const std::vector<limit>& limits, const study::trace_summary& sum,
                   const trace::name_table& names) {
   const std::vector<checked_limit> all = check_limits(limits, sum, names);
-  if (c.json != "-") fmt::print("{}", limits_text(all));
+  if (c.json != "-") print_text(limits_text(all));
   if (!c.json.empty()) write_json(c.json, json_of(all));
   return std::all_of(all.begin(), all.end(), [](const checked_limit& l) { return l.is_kept(); }) ? exit_ok
                                                                                                  : exit_exceeded;

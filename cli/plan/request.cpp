@@ -28,7 +28,7 @@ void add_work(CLI::App& app, plan_request& r) {
   add_value(app, "--nodes N", r.nodes, "Budget in search nodes: the same result on every machine");
   add_value(app, "--base-alignment BYTES", r.base_alignment, "Every offset is a multiple of this power of two");
   app.add_flag("--progress", r.progress,
-               "Report the best height and the bound from the start instead of after half a second");
+               "Lines with the best height and the bound on standard error, also where it is no terminal");
   app.add_flag("-q,--quiet", r.quiet, "No progress on standard error");
 }
 

@@ -31,11 +31,11 @@ void on_interrupt(int) {
   std::signal(SIGINT, SIG_DFL);
 }
 
-/// Prints a line on standard error when the planner reports, and one every few seconds in between, from a separate
-/// thread. Silent for `patience` after the start, so that short solves print nothing.
+/// Shows the progress when the planner reports, and every second in between from a separate thread: on a terminal; with
+/// --progress as lines on standard error.
 class progress_meter {
 public:
-  explicit progress_meter(std::chrono::milliseconds patience) : patience_(patience), repeater_([this] { repeat(); }) {}
+  explicit progress_meter(const request& r) : request_(r), repeater_([this] { repeat(); }) {}
   progress_meter(const progress_meter&) = delete;
   progress_meter& operator=(const progress_meter&) = delete;
   ~progress_meter() {
@@ -45,41 +45,41 @@ public:
     }
     over_.notify_all();
     repeater_.join();
+    cli::clear_progress();
   }
 
   void take(const plan::progress& now) {
     const std::lock_guard held(lock_);
     const bool better = now.height != last_.height || now.lower_bound != last_.lower_bound;
     last_ = now;
-    if (better) print();
+    if (better) show();
   }
 
 private:
-  using clock = std::chrono::steady_clock;
-
   /// Expects: the lock is held.
-  void print() {
-    const clock::time_point now = clock::now();
-    // Bounds can rise a thousand times a second; the repeater prints the last of them.
-    if (now - start_ < patience_ || now - printed_ < std::chrono::milliseconds(100)) return;
-    printed_ = now;
-    fmt::print(stderr, "{:8.1f} s  height {}  bound {}  nodes {}\n",
-               std::chrono::duration<double>(now - start_).count(), last_.height, last_.lower_bound, last_.nodes);
+  void show() {
+    const double spent = clock_.seconds();
+    if (spent - shown_ < 0.1) return;  // bounds can rise a thousand times a second; the repeater shows the last of them
+    shown_ = spent;
+    const std::string found =
+        fmt::format("height {}  bound {}  nodes {}", last_.height, last_.lower_bound, last_.nodes);
+    if (request_.progress) fmt::print(stderr, "{:8.1f} s  {}\n", spent, found);
+    else cli::show_progress(found, std::max(0.0, request_.seconds - spent));
   }
 
   void repeat() {
     std::unique_lock held(lock_);
-    while (!over_.wait_for(held, std::chrono::seconds(2), [this] { return stopped_; }))
-      if (last_.height != 0) print();
+    while (!over_.wait_for(held, std::chrono::seconds(1), [this] { return stopped_; }))
+      if (last_.height != 0) show();
   }
 
-  clock::time_point start_ = clock::now();
-  std::chrono::milliseconds patience_;
+  const request& request_;
+  cli::stopwatch clock_;
+  double shown_ = -1;
   std::mutex lock_;
   std::condition_variable over_;
   bool stopped_ = false;
   plan::progress last_{};
-  clock::time_point printed_{};
   std::thread repeater_;
 };
 
@@ -132,7 +132,7 @@ plan::layout solve(const request& r, const plan::problem& p) {
   wanted.stop = &stop;
   std::optional<progress_meter> meter;
   if (!r.quiet) {
-    meter.emplace(std::chrono::milliseconds(r.progress ? 0 : 500));
+    meter.emplace(r);
     wanted.on_progress = [&meter](const plan::progress& now) { meter->take(now); };
   }
   std::signal(SIGINT, on_interrupt);
@@ -155,10 +155,10 @@ void write_results(const request& r, const plan::csv_document& d, const plan::la
 /// Prints the figures of the plan; on standard error if standard output carries the CSV.
 void print(const request& r, const plan::problem& p, const plan::layout& l) {
   FILE* const to = r.output == "-" ? stderr : stdout;
-  if (r.stats) std::fputs(cli::plan_figures(p, l).c_str(), to);
+  if (r.stats) cli::print_text(cli::plan_figures(p, l), to);
   else if (r.output.empty() || !r.trace.empty())
     fmt::print(to, "{}, height {}, lower bound {}\n", name_of(l.status), l.height, l.lower_bound);
-  if (!r.trace.empty()) std::fputs(cli::compare_with_heaps(l, cli::measure_heaps(p)).c_str(), to);
+  if (!r.trace.empty()) cli::print_text(cli::compare_with_heaps(l, cli::measure_heaps(p)), to);
 }
 
 void check_outputs(const request& r) {

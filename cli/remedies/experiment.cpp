@@ -96,13 +96,12 @@ constexpr double least_limit = 10;  // seconds of a run, so that a short one may
 
 class remedy_stages {
 public:
-  remedy_stages(const remedy_request& request, const remedy_progress& progress)
-      : request_(&request), progress_(&progress),
+  explicit remedy_stages(const remedy_request& request)
+      : request_(&request),
         player_({.command = request.command, .shown = shell_line(request.command)}, request.command.front(),
                 request.input.empty() ? std::vector<std::string>() : std::vector{request.input}, request.seed) {}
 
   remedy_measurement run() {
-    (*progress_)("warming up");
     all_.decides = request_->decides;
     begin();
     all_.plan_groups = request_->routes.groups.size();
@@ -137,12 +136,6 @@ private:
     return request_->rounds != 0 || player_.seconds_of_round(remedies + 1) * static_cast<double>(rounds) <= seconds;
   }
 
-  [[nodiscard]] round_progress named(const char* stage) const {
-    return [this, stage](std::size_t number, std::size_t most) {
-      (*progress_)(std::string(stage) + ": " + progress_text(number, most));
-    };
-  }
-
   /// The program as it is: what it prints, and how long it takes; not counted.
   void begin() {
     player_.kill_after(request_->rounds != 0 ? 0 : request_->seconds);
@@ -164,7 +157,7 @@ private:
   }
 
   void add(program_remedy remedy, std::vector<std::size_t> groups = {}) {
-    (*progress_)("warming up: " + remedy.name);
+    show_progress("warming up: " + remedy.name);
     std::string failure = difference_of(player_.run(remedy.side), player_.first());
     all_.remedies.push_back({.remedy = std::move(remedy),
                              .failure = std::move(failure),
@@ -239,14 +232,14 @@ private:
       failure = difference_of(run, player_.first());
       if (!failure.empty()) sides[side] = nullptr;
     };
-    const round_progress progress = named(title);
     stage.seconds_of_round = player_.seconds_of_round(sides.size());
     stage.runs.played = play_rounds(
-        {.rounds = request_->rounds, .seconds = seconds, .least = 0, .seconds_of_round = stage.seconds_of_round},
-        [&](std::size_t number, std::size_t most) {
-          progress(number, most);
-          stage.runs.rounds.push_back(player_.play(std::vector(sides), number, check));
-        },
+        {.rounds = request_->rounds,
+         .seconds = seconds,
+         .least = 0,
+         .seconds_of_round = stage.seconds_of_round,
+         .title = std::string(title) + ": "},
+        [&](std::size_t number) { stage.runs.rounds.push_back(player_.play(std::vector(sides), number, check)); },
         [&] {
           std::vector<std::size_t> playing;
           for (std::size_t side = 1; side < sides.size(); ++side)
@@ -330,7 +323,7 @@ private:
                             .parts = parts,
                             .error = effect_error,
                             .repeats_first = false},
-                           setting, named("groups")));
+                           setting));
     } catch (const different_program& error) {
       all_.remedies[*all_.whole_plan].failure = error.what();
       all_.by_plan.reset();
@@ -430,7 +423,6 @@ private:
   static constexpr double group_share = (1 - screen_share) / 2;
 
   const remedy_request* request_;
-  const remedy_progress* progress_;
   program_player player_;
   stopwatch clock_;
   remedy_measurement all_;
@@ -440,8 +432,6 @@ private:
 
 }  // namespace
 
-remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress) {
-  return remedy_stages(request, progress).run();
-}
+remedy_measurement measure_remedies(const remedy_request& request) { return remedy_stages(request).run(); }
 
 }  // namespace ashlar::cli

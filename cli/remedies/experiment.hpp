@@ -118,11 +118,8 @@ struct remedy_measurement {
   }
 };
 
-/// Called with words about what runs next.
-using remedy_progress = std::function<void(const std::string& what)>;
-
 /// Effects: runs the program. Throws: `std::runtime_error` if it dies, does not start, or differs each time.
-[[nodiscard]] remedy_measurement measure_remedies(const remedy_request& request, const remedy_progress& progress);
+[[nodiscard]] remedy_measurement measure_remedies(const remedy_request& request);
 
 /// Returns: of those that `may` and did not fail, the remedy with the least mean of what decides.
 template <class May>

@@ -72,14 +72,11 @@ bool sits_out(const candidate_results& results, std::size_t round) {
   return !results.failure.empty() || (round >= 3 && !is_allocator(results.who));
 }
 
-void play_round(std::vector<candidate_results>& all, std::size_t round, std::size_t most, int windows,
-                const replay_progress& progress) {
+void play_round(std::vector<candidate_results>& all, std::size_t round, int windows) {
   for (const bool latency : {false, true})
     for (std::size_t i = 0; i < all.size(); ++i) {
       candidate_results& next = all[(i + round) % all.size()];
-      if (sits_out(next, round)) continue;
-      progress(progress_text(round, most) + ": replaying " + next.who.name);
-      replay_into(next, latency, windows);
+      if (!sits_out(next, round)) replay_into(next, latency, windows);
     }
 }
 
@@ -89,12 +86,11 @@ void expect_malloc(const candidate& who) {
   run_child(who, false, -1, temporary_file(), "as it started with " + who.library);
 }
 
-replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
-                      const replay_progress& progress) {
+replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits) {
   replay_run run;
   for (const candidate& who : candidates) run.results.push_back({who, {}, {}, {}});
   run.played = play_rounds(
-      limits, [&](std::size_t round, std::size_t most) { play_round(run.results, round, most, windows, progress); },
+      limits, [&](std::size_t round) { play_round(run.results, round, windows); },
       [&] { return replay_figures(run.results, {}).planned(); });
   return run;
 }

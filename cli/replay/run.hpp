@@ -22,9 +22,6 @@ struct candidate_results {
 /// not of the library, as the dynamic linker starts a program without a library that it cannot load.
 void expect_malloc(const candidate& who);
 
-/// Called before each replay with words about it.
-using replay_progress = std::function<void(const std::string& what)>;
-
 struct replay_run {
   std::vector<candidate_results> results;
   rounds_played played;
@@ -32,7 +29,6 @@ struct replay_run {
 
 /// Effects: plays rounds: in each, every candidate is replayed once without timers and once with every call timed, A B
 /// C A B C. Each round begins with another candidate. A candidate that fails once is skipped from then on.
-[[nodiscard]] replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits,
-                                    const replay_progress& progress);
+[[nodiscard]] replay_run replay_all(const std::vector<candidate>& candidates, int windows, const round_limits& limits);
 
 }  // namespace ashlar::cli

@@ -95,12 +95,12 @@ void leave_out_local_heap(std::vector<candidate>& candidates, replayed_trace& tr
 
 void print(const replay_figures& figures, const replayed_trace& trace) {
   const std::string threads = replay_threads_table(figures, trace);
-  fmt::print("{}\n{}\n{}\n{}{}{}", paragraph(replay_headline(trace)), replay_table(figures),
-             replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n",
-             paragraph(replay_findings_heading(figures)));
-  for (const std::string& line : replay_findings(figures)) fmt::print("{}\n", wrapped(line, page_width, "  "));
-  fmt::print("{}{}\n{}", paragraph(replay_verdict(figures)), paragraph(replay_meaning(figures, trace)),
-             bullets(replay_notes(figures, trace)));
+  std::string text = fmt::format("{}\n{}\n{}\n{}{}{}", paragraph(replay_headline(trace)), replay_table(figures),
+                                 replay_memory_table(figures, trace), threads, threads.empty() ? "" : "\n",
+                                 paragraph(replay_findings_heading(figures)));
+  for (const std::string& line : replay_findings(figures)) text += wrapped(line, page_width, "  ") + "\n";
+  print_text(fmt::format("{}{}{}\n{}", text, paragraph(replay_verdict(figures)),
+                         paragraph(replay_meaning(figures, trace)), bullets(replay_notes(figures, trace))));
 }
 
 int outcome(const replay_figures& figures) {
@@ -118,16 +118,13 @@ int replay(const replay_options& o) {
   trace.path = o.trace;
   trace.program = input.program();
   trace.program_ns = o.program_seconds * 1e9;
-  print_progress("[reading " + o.trace + "]");
   temporary_file file;
   study::summariser summary;
   compile(input, file, trace, o.html.empty() ? nullptr : &summary);
   leave_out_local_heap(candidates, trace);
-  const auto show = [](const std::string& what) { print_progress("[" + what + "]"); };
-  const replay_run run = replay_all(candidates, file.descriptor(), o.limits, show);
+  const replay_run run = replay_all(candidates, file.descriptor(), o.limits);
   const replay_figures figures(run.results, run.played);
   trace.repetitions = run.played.rounds;
-  clear_progress();
   if (o.json != "-" && o.html != "-") print(figures, trace);
   if (!o.json.empty()) write_json(o.json, replay_json(figures, trace));
   symboliser names;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -19,7 +20,10 @@ namespace ashlar::cli {
 template <class Reader>
 class read_ahead {
 public:
-  explicit read_ahead(Reader& reader) : reader_(reader) {}
+  /// `count` is called with the number of events of each batch.
+  explicit read_ahead(
+      Reader& reader, std::function<void(std::size_t)> count = [](std::size_t) {})
+      : reader_(reader), count_(std::move(count)) {}
   read_ahead(const read_ahead&) = delete;
   read_ahead& operator=(const read_ahead&) = delete;
 
@@ -62,6 +66,7 @@ private:
     const batch& b = batches_[taken_ % batches_.size()];
     rest_ = std::span(b.events).first(b.count);
     is_last_ = b.count < batch_events;
+    count_(b.count);
     if (is_last_) thread_.join();
     return b.count != 0 || fail_if_due();
   }
@@ -110,6 +115,7 @@ private:
   }
 
   Reader& reader_;
+  std::function<void(std::size_t)> count_;
   std::array<batch, 8> batches_;  // the two threads are seldom equally fast for long
   std::size_t filled_ = 0, taken_ = 0;
   std::span<const trace::event> rest_;

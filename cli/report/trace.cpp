@@ -2,12 +2,15 @@
 // Opens traces and turns their errors into one line each.
 #include "cli/report/trace.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/preload/status.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/report/read_ahead.hpp"
 #include "cli/support/output.hpp"
+#include "cli/support/terminal.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/zstd_codec.hpp"
 
@@ -24,7 +27,18 @@ std::string line_of(const trace::trace_error& error) {
 
 struct trace_input::open_reader {
   open_reader(const std::string& path, bool accept_prefix)
-      : reader(path, {.accept_prefix = accept_prefix}), ahead(reader) {}
+      : reader(path, {.accept_prefix = accept_prefix}), ahead(reader, [this, path](std::size_t n) { count(path, n); }) {
+  }
+
+  /// Effects: shows the progress twenty times a second.
+  void count(const std::string& path, std::size_t events) {
+    read += events;
+    const double spent = clock.seconds();
+    if (spent < shown + 0.05) return;
+    shown = spent;
+    const double share = std::min(1.0, static_cast<double>(read) / static_cast<double>(reader.info().events));
+    show_progress(fmt::format("reading {}: {:.0f} %", path, 100 * share), spent / share - spent);
+  }
 
   void check(const std::string& path) const {
     if (reader.error()) throw std::runtime_error(path + ": " + line_of(*reader.error()) + hint());
@@ -39,6 +53,9 @@ struct trace_input::open_reader {
   }
 
   trace_reader reader;
+  std::uint64_t read = 0;
+  stopwatch clock;
+  double shown = 0;
   read_ahead<trace_reader> ahead;
 };
 

@@ -50,6 +50,7 @@ report_data read_trace(const std::string& path, const report_options& o) {
   // Names take as long as the events of a short trace, and wait for none of them.
   std::future<void> named = std::async(std::launch::async, [&] { names.look_up(input.stacks(), input.modules()); });
   study::trace_summary summary = study::summarise(input);
+  show_progress("reading the names of functions");
   named.get();
   report_data data = make_report(input, std::move(summary), names);
   data.choice = choice.text;
@@ -60,7 +61,7 @@ report_data read_trace(const std::string& path, const report_options& o) {
 int report(const report_options& o) {
   report_data data = read_trace(o.trace, o);
   if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o), data);
-  if (o.json != "-" && o.html != "-") fmt::print("{}", report_text(data));
+  if (o.json != "-" && o.html != "-") print_text(report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
   return exit_ok;

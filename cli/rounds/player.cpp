@@ -202,6 +202,7 @@ program_player::program_player(program_side as_it_is, std::string name, std::vec
 }
 
 void program_player::begin() {
+  show_progress("warming up: " + name_);
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     first_.push_back(run(as_it_is_, i));
     if (first_[i].status >= exit_not_executable && !first_[i].killed)

@@ -8,14 +8,12 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <string>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cli/rounds/effect.hpp"
+#include "cli/support/terminal.hpp"
 
 namespace ashlar::cli {
 
@@ -36,19 +34,13 @@ inline constexpr std::size_t rounds_per_repeat = 3;  ///< After the pilot.
 static_assert(rounds_with_repeats(pilot_rounds) == pilot_rounds &&
               rounds_with_repeats(pilot_rounds + 2) == pilot_rounds + 4);
 
-struct stopwatch {
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-};
-
 struct round_limits {
   std::size_t rounds = 0;            ///< An exact number; 0: by the other members.
   double seconds = 60;               ///< No round begins that would exceed them, by the time of those before.
   std::size_t least = pilot_rounds;  ///< Played in any case.
   std::size_t most = most_rounds;    ///< Played at most.
   double seconds_of_round = 0;       ///< Estimated, for the first.
+  std::string title = {};            ///< Before "round 3 of 12 at most", on a terminal.
 };
 
 struct rounds_played {
@@ -61,14 +53,15 @@ struct rounds_played {
   }
 };
 
-/// Effects: calls `play(number, most)` for each round, from 0, and `plan()` after the pilot, which returns the number
+/// Effects: calls `play(number)` for each round, from 0, and `plan()` after the pilot, which returns the number
 /// of rounds of all, or 0 for as many as the limits allow.
 template <class Play, class Plan>
 [[nodiscard]] rounds_played play_rounds(const round_limits& limits, Play play, Plan plan) {
   const stopwatch clock;
   rounds_played done{.planned = limits.rounds};
+  const auto seconds_of_round = [&] { return done.rounds == 0 ? limits.seconds_of_round : done.seconds_of_round(); };
   const auto affordable = [&] {
-    const double each = done.rounds == 0 ? limits.seconds_of_round : done.seconds_of_round();
+    const double each = seconds_of_round();
     const auto most = static_cast<double>(limits.most);
     return std::max(limits.least, static_cast<std::size_t>(each > 0 ? std::min(limits.seconds / each, most) : most));
   };
@@ -76,29 +69,12 @@ template <class Play, class Plan>
     std::size_t most = limits.rounds != 0 ? limits.rounds : affordable();
     if (done.planned != 0) most = std::min(most, done.planned);
     if (done.rounds >= most) return done;
-    play(done.rounds++, most);
+    const double left = seconds_of_round() * static_cast<double>(most - done.rounds);
+    show_progress(fmt::format("{}round {} of {} at most", limits.title, done.rounds + 1, most), left);
+    play(done.rounds++);
     done.seconds = clock.seconds();
     if (done.rounds == pilot_rounds && limits.rounds == 0) done.planned = plan();
   }
-}
-
-/// Returns: "round 3 of 12 at most".
-[[nodiscard]] inline std::string progress_text(std::size_t number, std::size_t most) {
-  return fmt::format("round {} of {} at most", number + 1, most);
-}
-
-[[nodiscard]] inline bool shows_progress() noexcept {
-  static const bool terminal = ::isatty(STDERR_FILENO) != 0;
-  return terminal;
-}
-
-/// Effects: prints a line about the run in progress, which the next one replaces, if standard error is a terminal.
-inline void print_progress(const std::string& text) {
-  if (shows_progress()) std::fprintf(stderr, "\r\033[K%s", text.c_str());
-}
-
-inline void clear_progress() {
-  if (shows_progress()) std::fputs("\r\033[K", stderr);
 }
 
 }  // namespace ashlar::cli

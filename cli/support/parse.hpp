@@ -43,6 +43,12 @@ inline std::string check_budget(const std::string& text) {
   return budget_seconds(text) >= 0 ? "" : "'" + text + "' is no time from 0 to 1e6 s, such as 20s or 2m";
 }
 
+/// Effects: reports a mistake, with where to read on. Returns: the exit status.
+inline int complain_of_use(const CLI::App& app, const std::string& mistake) {
+  print_error(app.get_name(), mistake + "; see " + app.get_name() + " --help");
+  return exit_usage;
+}
+
 /// Effects: reports that the verb does not take `word`, with the option that may have been meant.
 inline int complain_of_extra(const CLI::App& app, const std::string& word) {
   std::vector<std::string> names;
@@ -50,10 +56,7 @@ inline int complain_of_extra(const CLI::App& app, const std::string& word) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   const bool is_option = word.starts_with('-');
   const std::string meant = is_option ? suggestion(word.substr(0, word.find('=')), names) : std::string();
-  std::fprintf(stderr, "%s: %s %s%s; see %s --help\n", app.get_name().c_str(),
-               is_option ? "unknown option" : "unexpected argument", word.c_str(), meant.c_str(),
-               app.get_name().c_str());
-  return exit_usage;
+  return complain_of_use(app, (is_option ? "unknown option " : "unexpected argument ") + word + meant);
 }
 
 /// Returns: whether the word given for a file is empty, as of a variable of the shell that is not set.
@@ -67,19 +70,25 @@ inline bool lacks_file(const CLI::Option& option) {
 /// nothing if the verb may continue, else the exit status.
 inline std::optional<int> parse(CLI::App& app, int argc, const char* const* argv) {
   app.formatter(std::make_shared<plain_help>());
+  app.add_option("--color", "auto: on a terminal, unless NO_COLOR is set; always; never")
+      ->type_name("WHEN")
+      ->default_str("auto")
+      ->check([](const std::string& wish) {
+        return choose_colors(wish) ? std::string() : "'" + wish + "' is not auto, always or never";
+      });
   try {
     app.parse(argc, argv);
     for (const CLI::Option* const option : app.get_options())
       if (lacks_file(*option)) throw CLI::ValidationError(option->get_name(), "the name of the file is empty");
     return std::nullopt;
-  } catch (const CLI::CallForHelp& help) {
-    return app.exit(help);
+  } catch (const CLI::CallForHelp&) {
+    print_text(app.help());
+    return exit_ok;
   } catch (const CLI::ExtrasError&) {
     const std::string word = app.remaining().empty() ? std::string() : app.remaining().front();
     return complain_of_extra(app, word);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "%s: %s; see %s --help\n", app.get_name().c_str(), error.what(), app.get_name().c_str());
-    return exit_usage;
+    return complain_of_use(app, error.what());
   }
 }
 
@@ -94,8 +103,7 @@ inline std::optional<int> parse_with_program(CLI::App& app, int argc, char** arg
   if (!program.empty() && program.front().starts_with('-')) return complain_of_extra(app, program.front());
   if (dashes != end) program.insert(program.end(), program.empty() ? dashes + 1 : dashes, end);
   if (!program.empty()) return std::nullopt;
-  std::fprintf(stderr, "%s: no program given; see %s --help\n", app.get_name().c_str(), app.get_name().c_str());
-  return exit_usage;
+  return complain_of_use(app, "no program given");
 }
 
 }  // namespace ashlar::cli

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "cli/support/text.hpp"
+#include "cli/support/terminal.hpp"
 
 namespace ashlar::cli {
 
@@ -55,8 +55,7 @@ struct usage_error : std::runtime_error {
 
 /// Effects: one line on stderr, "ashlar VERB: message", control characters escaped. Returns: `status`.
 inline int complain(std::string_view verb_name, const std::string& message, int status = exit_failure) {
-  std::fprintf(stderr, "ashlar %.*s: %s\n", static_cast<int>(verb_name.size()), verb_name.data(),
-               printable(message).c_str());
+  print_error("ashlar " + std::string(verb_name), message);
   return status;
 }
 

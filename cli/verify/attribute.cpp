@@ -133,8 +133,7 @@ plan_parts parts_of(std::size_t groups, std::size_t pairs) {
   return parts;
 }
 
-attribution attribute(program_player& player, const attribution_request& request, const experiment_plan& setting,
-                      const round_progress& progress) {
+attribution attribute(program_player& player, const attribution_request& request, const experiment_plan& setting) {
   const std::size_t count = request.parts.size();
   if (count < 2) throw std::runtime_error("a plan of fewer than two groups needs no attribution: verify it whole");
   if (setting.pairs != 0 && setting.pairs < least_pairs_for(count))
@@ -152,9 +151,9 @@ attribution attribute(program_player& player, const attribution_request& request
       {.rounds = setting.pairs,
        .seconds = setting.seconds,
        .least = 1,
-       .most = std::min(wanted_pairs * count, most_rounds)},
-      [&](std::size_t number, std::size_t most) {
-        progress(number, most);
+       .most = std::min(wanted_pairs * count, most_rounds),
+       .title = "groups: "},
+      [&](std::size_t number) {
         choices.push_back(choose_parts(count, player.random()));
         const program_side half = half_of(request, choices.back()),
                            others = half_of(request, others_than(choices.back()));

@@ -67,7 +67,7 @@ struct attribution_request {
 /// Throws: `different_program` if it ever prints or ends otherwise than the first run; `std::runtime_error` for too few
 /// pairs. Expects: the player has begun.
 [[nodiscard]] attribution attribute(program_player& player, const attribution_request& request,
-                                    const experiment_plan& setting, const round_progress& progress);
+                                    const experiment_plan& setting);
 
 /// Returns: a line for each part, with its verdict.
 [[nodiscard]] std::string attribution_text(const attribution& found, double threshold);

@@ -84,7 +84,7 @@ std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan
   return (pairs + inputs - 1) / inputs * inputs;
 }
 
-experiment run_experiment(const experiment_plan& plan, const round_progress& progress) {
+experiment run_experiment(const experiment_plan& plan) {
   experiment all;
   std::string differs;
   program_player player(plan.a, "A", plan.inputs, plan.seed, plan.spans);
@@ -102,8 +102,7 @@ experiment run_experiment(const experiment_plan& plan, const round_progress& pro
   all.first = player.first();
   all.runs.played = play_rounds(
       {.rounds = plan.pairs, .seconds = plan.seconds},
-      [&](std::size_t number, std::size_t most) {
-        progress(number, most);
+      [&](std::size_t number) {
         all.runs.rounds.push_back(player.play({&plan.a, &plan.b}, number, check));
         if (number + 1 == pilot_rounds) refuse_other_output();
       },

@@ -42,13 +42,10 @@ struct different_program : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Called before each round with its number, from 0, and the most that there will be.
-using round_progress = std::function<void(std::size_t number, std::size_t most)>;
-
 /// Effects: runs the programs. Throws: `different_program` if B ends or prints otherwise; `std::runtime_error` if a
 /// program cannot be started (by a shell: status 126 or 127), or A dies of a signal or does not end the same way
 /// each time.
-[[nodiscard]] experiment run_experiment(const experiment_plan& plan, const round_progress& progress);
+[[nodiscard]] experiment run_experiment(const experiment_plan& plan);
 
 /// Returns: the pairs of all, by the deviation in these and the slow runs to be met; each input equally often.
 [[nodiscard]] std::size_t pairs_after(const program_rounds& pilot, const experiment_plan& plan);

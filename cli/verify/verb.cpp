@@ -145,11 +145,9 @@ void finish(verify_options& o) {
   check_outputs(o);
 }
 
-void show_progress(std::size_t number, std::size_t most) { print_progress("[" + progress_text(number, most) + "]"); }
-
 void print(const verification& v, const experiment& found, const experiment_plan& plan) {
-  fmt::print("A: {}\nB: {}\n\n{}\n{}\n{}", plan.a.shown, plan.b.shown, paragraph(verdict_sentence(v, plan)),
-             effect_table(v), bullets(verify_notes(v, found, plan)));
+  print_text(fmt::format("A: {}\nB: {}\n\n{}\n{}\n{}", plan.a.shown, plan.b.shown, paragraph(verdict_sentence(v, plan)),
+                         effect_table(v), bullets(verify_notes(v, found, plan))));
 }
 
 int attribute_groups(const verify_options& o) {
@@ -158,15 +156,13 @@ int attribute_groups(const verify_options& o) {
   for (std::size_t i = 0; i < o.routed.groups.size(); ++i) each_group.push_back({i});
   program_player player(o.plan.a, "the program", o.plan.inputs, o.plan.seed);
   player.begin();
-  const attribution found =
-      attribute(player, {.routes = &o.routed, .routed = &o.plan.b, .parts = std::move(each_group), .error = error},
-                o.plan, show_progress);
-  clear_progress();
+  const attribution found = attribute(
+      player, {.routes = &o.routed, .routed = &o.plan.b, .parts = std::move(each_group), .error = error}, o.plan);
   if (is_unfit(found.itself, o.plan.threshold)) {
-    fmt::print("{}", paragraph(unfit_text(found.itself, o.plan.decides)));
+    print_text(paragraph(unfit_text(found.itself, o.plan.decides)));
     return exit_unfit;
   }
-  fmt::print("{}\n{}", attribution_text(found, o.plan.threshold),
+  print_text(attribution_text(found, o.plan.threshold) + "\n" +
              paragraph(fmt::format("{} of runs with a random half of the groups and with the others (--seed {}). A "
                                    "plan keeps the groups that gain. {}",
                                    counted(found.pairs, "pair"), o.plan.seed, itself_note(found.itself))));
@@ -182,8 +178,7 @@ int attribute_groups(const verify_options& o) {
 
 int verify(const verify_options& o) {
   if (o.attributes) return attribute_groups(o);
-  const experiment found = run_experiment(o.plan, show_progress);
-  clear_progress();
+  const experiment found = run_experiment(o.plan);
   const verification v = conclude(found, o.plan);
   if (o.json != "-") print(v, found, o.plan);
   if (!o.json.empty()) write_json(o.json, verify_json(v, found, o.plan));

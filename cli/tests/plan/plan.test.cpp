@@ -99,11 +99,11 @@ TEST_F(plan_command, aligns_to_the_base) {
   EXPECT_TRUE(failed(run("small.csv --base-alignment 3"), 2, "ashlar plan: the base alignment is not a power of two"));
 }
 
-TEST_F(plan_command, tells_how_a_long_solve_is_doing_unless_it_is_to_be_quiet) {
+TEST_F(plan_command, tells_how_a_long_solve_is_doing_on_request) {
   write_perfect(400, 2);
-  ASSERT_EQ(run("perfect.csv --effort exact --time 3"), 0);
+  ASSERT_EQ(run("perfect.csv --effort exact --time 2 --progress"), 0);
   EXPECT_TRUE(said("err", "bound 524288"));
-  ASSERT_EQ(run("perfect.csv --effort exact --time 1 --quiet"), 0);
+  ASSERT_EQ(run("perfect.csv --effort exact --time 1"), 0);
   EXPECT_EQ(text("err"), "");
 }
 
