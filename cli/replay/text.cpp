@@ -194,12 +194,12 @@ using nlohmann::json;
 json to_json(const spread& s) { return {{"median", s.median}, {"min", s.least}, {"max", s.greatest}}; }
 
 json to_json(const latency_spread& l) {
-  return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99.9", to_json(l.p999)}, {"max", to_json(l.max)}};
+  return {{"p50", to_json(l.p50)}, {"p99", to_json(l.p99)}, {"p99_9", to_json(l.p999)}, {"max", to_json(l.max)}};
 }
 
 constexpr detail::enum_table<replay_stand, const char*> stands = {"malloc",     "null", "null, untouched", "ashlar",
                                                                   "local_heap", "heap", "tiered_heap"};
-constexpr detail::enum_table<measure, const char*> keys = {"time", "p99.9", "peak_rss", "end_rss"};
+constexpr detail::enum_table<measure, const char*> keys = {"time", "p99_9", "peak_rss", "end_rss"};
 
 json against_baseline(const candidate_figures& row) {
   json j;

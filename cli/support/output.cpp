@@ -203,7 +203,9 @@ void write_text(const std::string& path, const std::string& text) {
   fail_at(name);
 }
 
-void write_json(const std::string& path, const nlohmann::json& value) {
+void write_json(const std::string& path, nlohmann::json value) {
+  constexpr int version = 1;  // packaging/schema/ashlar.json
+  value["version"] = version;
   write_text(path, value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -27,8 +27,8 @@ namespace ashlar::cli {
 /// `std::runtime_error` naming the file.
 void write_text(const std::string& path, const std::string& text);
 
-/// As `write_text`, indented. Bytes that are not UTF-8 are replaced.
-void write_json(const std::string& path, const nlohmann::json& value);
+/// As `write_text`, indented, with the version of the form. Bytes that are not UTF-8 are replaced.
+void write_json(const std::string& path, nlohmann::json value);
 
 /// Returns: a value; null for the one that stands for none: 0, or an empty text.
 template <class T>

@@ -13,7 +13,7 @@ results=build/results
 packages_for() {
   case $1 in
     lint) echo "${lint_packages[@]}" "${command_packages[@]}" ;;
-    outside | dev) echo libgtest-dev python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" \
+    outside | dev) echo libgtest-dev python3 python3-jsonschema sqlite3 "${command_packages[@]}" "${rival_packages[@]}" \
       "${bench_packages[@]}" "${tool_packages[@]}" ;;
     quick) echo libgtest-dev python3 "${tool_packages[@]}" ;;
     asan) echo googletest python3 libclang-rt-19-dev libcli11-dev ;;
@@ -21,7 +21,7 @@ packages_for() {
     gcc | noexcept) echo libgtest-dev python3 ;;
     m32) echo googletest python3 g++-multilib ;;
     mingw) echo googletest python3 "${windows_packages[@]}" ;;
-    cli | cli/*) echo libgtest-dev python3 sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
+    cli | cli/*) echo libgtest-dev python3 python3-jsonschema sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
     *) is_room "$1" || fail_unknown "$1"; echo libgtest-dev python3 && room_packages "$1" ;;
   esac
 }

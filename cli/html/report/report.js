@@ -22,7 +22,7 @@ function candidateCells(row) {
   const compares = baseline && !isHeld(row);
   const latency = (s) => (s.median < row.timer_step_ns ? "< " + Math.round(row.timer_step_ns) : grouped(Math.round(s.median)));
   return [nameOf(row), figures3(ns.median), figures3(ns.min) + "–" + figures3(ns.max), figures3(row.cpu_ns_per_operation.median),
-    latency(calls.p50), latency(calls.p99), latency(calls["p99.9"]), time(calls.max.median), bytes(row.peak_rss_bytes.median),
+    latency(calls.p50), latency(calls.p99), latency(calls.p99_9), time(calls.max.median), bytes(row.peak_rss_bytes.median),
     compares && replay.counts.peak_live_bytes ? (row.peak_rss_bytes.median / replay.counts.peak_live_bytes).toFixed(2) + "x" : "",
     compares ? bytes(row.end_rss_bytes.median) : "", compares ? bytes(row.peak_held_bytes.median) : "",
     count(row.page_faults.median), figures3(row.user_ms.median), figures3(row.system_ms.median),
@@ -43,7 +43,7 @@ function tailChart(rows) {
   xAxis(drawing, x, top, bottom, (left + right) / 2, "time of one call (logarithmic)", time);
   tailMarks.forEach(([name, draw], i) => drawing.append(draw(left + 90 * i + 10, 14, "plain"), label(left + 90 * i + 26, 18.5, name, "start", "tick")));
   rows.forEach((row, i) => {
-    const y = top + 32 * (i + 0.5) + 2, ns = (name) => row.latency_ns.all[name].median, at = (name) => x.at(Math.max(ns(name), step));
+    const y = top + 32 * (i + 0.5) + 2, ns = (name) => row.latency_ns.all[name.replace(".", "_")].median, at = (name) => x.at(Math.max(ns(name), step));
     drawing.append(label(left - 10, y + 5, shortened(row.name, 18), "end", styleOf(row) === "own" ? "name strong" : "name"),
       line(at("p50"), y, at("max"), y, styleOf(row) + " stem"));
     for (const [name, draw] of [...tailMarks].reverse())  /* the smallest on top */

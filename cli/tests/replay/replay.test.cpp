@@ -54,7 +54,7 @@ TEST_F(replay, writes_every_figure_as_json) {
   EXPECT_FALSE(j["verdict"].get<std::string>().empty());
   ASSERT_EQ(j["findings"].size(), 1U);
   EXPECT_TRUE(starts(j["findings"][0], "ashlar: ")) << j["findings"];
-  for (const char* dimension : {"time", "p99.9", "peak_rss", "end_rss"})
+  for (const char* dimension : {"time", "p99_9", "peak_rss", "end_rss"})
     EXPECT_GT(j["allocators"][1]["against_baseline"][dimension]["ratio"], 0) << dimension;
   ASSERT_EQ(j["allocators"].size(), 4U);
   for (const json& row : j["allocators"]) {
