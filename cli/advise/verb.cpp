@@ -119,8 +119,8 @@ void add_options(CLI::App& app, advise_options& o) {
       "Where the trace shows that its command can be repeated, at most 20 s of running it, with its side effects,\n"
       "are the default; --measure none switches that off.\n\n"
       "Exit status: 0 advised, 1 a trace or the program failed, or a file cannot be written, 2 the command line is\n"
-      "invalid, 3 the plan of -o is empty, as no group of sites was measured to gain. With --measure run 4 more runs\n"
-      "would decide, 5 the machine is unfit: the program differs from itself.");
+      "invalid, 3 the plan of -o is empty, as no group of sites was measured to gain (unmeasured: 0). With --measure\n"
+      "run 4 more runs would decide, 5 the machine is unfit: the program differs from itself.");
 }
 
 /// The first module is the program.

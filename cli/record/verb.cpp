@@ -116,6 +116,9 @@ int record_program(const record_command& c) {
   if (const int error = start_error(file)) return complain_of_start("record", c.program.front(), error);
   const std::string library = require_companion(recorder_library);
   const std::string output = fs::absolute(c.output).string();
+  std::error_code ignored;
+  if (fs::is_fifo(output, ignored))
+    return complain("record", c.output + ": is a pipe, and a trace is not written from front to back: name a file");
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
   run_note note = note_surroundings(c.program);
   const stopwatch clock;

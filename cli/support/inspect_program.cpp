@@ -83,14 +83,16 @@ std::vector<std::string> first_line_of(const std::string& path) {
   return rest.empty() ? std::vector{interpreter} : std::vector{interpreter, rest};
 }
 
-/// Returns: the interpreter of a script, behind `env` if present; empty if the file is not a script.
-std::string interpreter_of(const std::string& path) {
-  const std::vector<std::string> line = first_line_of(path);
-  if (line.empty() || fs::path(line.front()).filename() != "env") return line.empty() ? "" : line.front();
-  std::istringstream words(line.back());
-  for (std::string word; line.size() > 1 && words >> word;)
-    if (!word.starts_with('-') && word.find('=') == std::string::npos) return find_in_path(word);
-  return {};
+/// Returns: the words that a process has before the path of a script: its interpreter's, behind `env` if present; empty
+/// if the file is not a script.
+std::vector<std::string> words_before(const std::string& path) {
+  std::vector<std::string> line = first_line_of(path);
+  if (line.size() < 2 || fs::path(line.front()).filename() != "env") return line;
+  std::vector<std::string> words;
+  std::istringstream rest(line.back());
+  for (std::string word; rest >> word;)
+    if (!words.empty() || (!word.starts_with('-') && word.find('=') == std::string::npos)) words.push_back(word);
+  return words;
 }
 
 bool is_privileged(const std::string& path) {
@@ -125,11 +127,11 @@ program_kind kind_of(const std::string& path) {
 }  // namespace
 
 std::vector<std::string> words_of_process(const std::vector<std::string>& command) {
-  std::vector<std::string> words = command, line = first_line_of(find_in_path(command.front()));
+  std::vector<std::string> words = command, line = words_before(find_in_path(command.front()));
   for (int i = 0; i < most_scripts && !line.empty(); ++i) {
     words.front() = find_in_path(words.front());
     words.insert(words.begin(), line.begin(), line.end());
-    line = first_line_of(words.front());
+    line = words_before(find_in_path(words.front()));
   }
   return words;
 }
@@ -137,9 +139,9 @@ std::vector<std::string> words_of_process(const std::vector<std::string>& comman
 program_facts inspect_program(const std::string& word) {
   std::string path = find_in_path(word);
   for (int i = 0; i < most_scripts; ++i) {
-    const std::string next = interpreter_of(path);
-    if (next.empty()) break;
-    path = next;
+    const std::vector<std::string> words = words_before(path);
+    if (words.empty()) break;
+    path = find_in_path(words.front());
   }
   return {kind_of(path), path};
 }

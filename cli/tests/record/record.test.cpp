@@ -268,6 +268,9 @@ TEST_F(record, mistakes_get_one_clear_line) {
   EXPECT_TRUE(failed(record_program("."), 126, "ashlar record: .: is a directory\n"));
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o /no/such/t.trace -- true"), 1,
                      "ashlar record: /no/such/t.trace: No such file or directory\n"));
+  EXPECT_TRUE(
+      failed(shell("mkfifo " + file("pipe") + "; timeout 20 " ASHLAR_COMMAND " record -o " + file("pipe") + " -- true"),
+             1, ": is a pipe, and a trace is not written from front to back: name a file\n"));
   EXPECT_EQ(shell(ASHLAR_COMMAND " record"), 2);
   EXPECT_EQ(shell(ASHLAR_COMMAND " record --nonsense -- true"), 2);
   EXPECT_EQ(shell(ASHLAR_COMMAND " record --stacks 500 -- true"), 2);

@@ -278,13 +278,16 @@ TEST_F(advise_measure, runs_unasked_where_the_program_was_with_its_input_and_lea
 
 TEST_F(advise_measure, runs_a_script_unasked_by_its_interpreter) {
   const std::string script = file("script");
-  std::ofstream(script) << "#!/bin/sh\n" << grow << "\n";
-  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
-  const std::string trace = trace_of(script);
-  EXPECT_EQ(ashlar("advise " + trace + " --budget 4s --json " + file("j")), 0) << text("err");
-  const json j = json::parse(text("j"));
-  ASSERT_TRUE(j["measurement"].is_object()) << j["not_measured"];
-  EXPECT_EQ(j["measurement"]["command"], json({"/bin/sh", script}));
+  for (const auto& [first_line, command] : {std::pair{"/bin/sh", json{"/bin/sh", script}},
+                                            std::pair{"/usr/bin/env -S X=1 sh -f", json{"sh", "-f", script}}}) {
+    std::ofstream(script) << "#!" << first_line << "\n" << grow << "\n";
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    const std::string trace = trace_of(script);
+    EXPECT_EQ(ashlar("advise " + trace + " --budget 4s --json " + file("j")), 0) << text("err");
+    const json j = json::parse(text("j"));
+    ASSERT_TRUE(j["measurement"].is_object()) << j["not_measured"];
+    EXPECT_EQ(j["measurement"]["command"], command);
+  }
 }
 
 /// A run that takes longer now.
