@@ -24,7 +24,7 @@
 #include <ashlar/detail/support/immortal.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #include "malloc/sampling.hpp"
 #include "malloc/settings.hpp"

@@ -16,7 +16,7 @@
 #include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/heap/process_heap.hpp>
 

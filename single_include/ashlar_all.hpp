@@ -2589,9 +2589,184 @@ private:
 
 }  // namespace ashlar::ASHLAR_ABI
 
-// ashlar/detail/support/list.hpp
+// ashlar/os/native.hpp
+// What others of this folder stand on: the functions of Windows that the library calls, declared as <windows.h>
+// declares them, but without its macros; and the thread whose stack contains an object: a forked child may lack it, and
+// use the stack again.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if ASHLAR_WINDOWS
+
+#if defined(_WIN64)
+#define ASHLAR_WINDOWS_SIZE unsigned long long
+#else
+#define ASHLAR_WINDOWS_SIZE unsigned long  // not std::size_t, which has the same size
+#endif
+
+struct _MEMORY_BASIC_INFORMATION;
+struct _FILETIME;
+struct HINSTANCE__;
+
+extern "C" {
+__declspec(dllimport) void* __stdcall VirtualAlloc(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long);
+__declspec(dllimport) int __stdcall VirtualFree(void*, ASHLAR_WINDOWS_SIZE, unsigned long);
+__declspec(dllimport) int __stdcall VirtualProtect(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long*);
+__declspec(dllimport) ASHLAR_WINDOWS_SIZE __stdcall VirtualQuery(const void*, _MEMORY_BASIC_INFORMATION*,
+                                                                 ASHLAR_WINDOWS_SIZE);
+__declspec(dllimport) unsigned long __stdcall FlsAlloc(void(__stdcall*)(void*));
+__declspec(dllimport) int __stdcall FlsSetValue(unsigned long, void*);
+__declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long, const char*, HINSTANCE__**);
+__declspec(dllimport) unsigned long long __stdcall GetTickCount64();
+__declspec(dllimport) unsigned long __stdcall GetCurrentThreadId();
+__declspec(dllimport) void* __stdcall GetCurrentProcess();
+__declspec(dllimport) void* __stdcall GetProcessHeap();
+__declspec(dllimport) int __stdcall GetProcessTimes(void*, _FILETIME*, _FILETIME*, _FILETIME*, _FILETIME*);
+__declspec(dllimport) void __stdcall Sleep(unsigned long);
+}
+
+namespace ashlar::ASHLAR_ABI::detail::windows {
+
+using size = ASHLAR_WINDOWS_SIZE;
+
+inline constexpr unsigned long mem_commit = 0x1000, mem_reserve = 0x2000, mem_decommit = 0x4000, mem_release = 0x8000;
+inline constexpr unsigned long page_no_access = 0x01, page_read_write = 0x04;
+inline constexpr unsigned long module_of_address = 0x4, module_stays = 0x1;
+inline constexpr unsigned long no_fls_index = 0xFFFFFFFF;
+
+/// The layout of MEMORY_BASIC_INFORMATION.
+struct region {
+  void* start = nullptr;
+  void* reservation = nullptr;
+  unsigned long first_protection = 0;
+  size bytes = 0;
+  unsigned long state = 0;
+  unsigned long protection = 0;
+  unsigned long type = 0;
+};
+
+/// Returns: the pages of one state around `p`, up to the end of those; state 0 if the address is not valid.
+[[nodiscard]] inline region region_at(const void* p) noexcept {
+  region found;
+  static_cast<void>(::VirtualQuery(p, reinterpret_cast<::_MEMORY_BASIC_INFORMATION*>(&found), sizeof found));
+  return found;
+}
+
+/// Returns: the time at which the process began, in 100 ns.
+[[nodiscard]] inline unsigned long long start_of_process() noexcept {
+  unsigned long times[4][2] = {};  // of the layout of FILETIME: the low half first
+  const auto at = [&](int i) noexcept { return reinterpret_cast<::_FILETIME*>(times[i]); };
+  static_cast<void>(::GetProcessTimes(::GetCurrentProcess(), at(0), at(1), at(2), at(3)));
+  return times[0][0] | static_cast<unsigned long long>(times[0][1]) << 32;
+}
+
+/// Returns: an address that the system chose for the process.
+[[nodiscard]] inline size place_of_process() noexcept { return reinterpret_cast<size>(::GetProcessHeap()); }
+
+/// Effects: the program or library with this address stays loaded until the end of the process.
+inline void keep_module_of(const void* address) noexcept {
+  ::HINSTANCE__* module = nullptr;
+  static_cast<void>(::GetModuleHandleExA(module_of_address | module_stays, static_cast<const char*>(address), &module));
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail::windows
+
+#undef ASHLAR_WINDOWS_SIZE
+#endif
+
+#if defined(__linux__) && ASHLAR_POSIX
+#include <pthread.h>
+#define ASHLAR_FINDS_STACK 1
+#endif
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// The thread whose stack contains an object; none for other objects, and on the stack of the main thread. A
+/// forked child lacks all threads but one, and glibc gives their stacks to its next threads, but not the main one's.
+class stack_thread {
+public:
+  constexpr stack_thread() noexcept = default;
+  /// Expects: the thread that makes the object calls it; the stack of another thread is not found. Complexity: two
+  /// compares, except that each thread asks the C library for its stack, once.
+  explicit constexpr stack_thread([[maybe_unused]] const void* object) noexcept {
+#if defined(ASHLAR_FINDS_STACK)
+    if (!std::is_constant_evaluated() && is_on_own_stack(reinterpret_cast<std::uintptr_t>(object))) thread_ = own();
+#endif
+  }
+
+  [[nodiscard]] constexpr bool is_any() const noexcept { return thread_ != 0; }
+  /// Returns: whether a forked child lacks the thread. Expects: the child has no second thread yet.
+  [[nodiscard]] bool is_gone() const noexcept { return is_any() && thread_ != own(); }
+
+  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread.
+  [[nodiscard]] static bool is_on_own([[maybe_unused]] const void* object) noexcept {
+#if defined(ASHLAR_FINDS_STACK)
+    const auto at = reinterpret_cast<std::uintptr_t>(object);
+    return lowest_ != 0 && at >= lowest_ && at < own();  // its maker has asked
+#else
+    return true;
+#endif
+  }
+
+private:
+#if defined(ASHLAR_FINDS_STACK)
+  // It lies behind the thread's stack, but before the main thread's.
+  [[nodiscard]] static std::uintptr_t own() noexcept { return std::bit_cast<std::uintptr_t>(::pthread_self()); }
+
+  // Not inlined: objects of its caller lie above its frame.
+  [[nodiscard]] ASHLAR_NOINLINE static bool is_on_own_stack(std::uintptr_t object) noexcept {
+    if (object < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) || object >= own()) return false;
+    if (lowest_ == 0) ask();  // the frame may be in a stack that the program has made
+    return object >= lowest_;
+  }
+
+  ASHLAR_COLD static void ask() noexcept {
+    lowest_ = UINTPTR_MAX;  // if this fails, or allocates and comes here again
+    ::pthread_attr_t all;
+    if (::pthread_getattr_np(::pthread_self(), &all) != 0) return;
+    void* start = nullptr;
+    std::size_t bytes = 0;
+    if (::pthread_attr_getstack(&all, &start, &bytes) == 0) lowest_ = reinterpret_cast<std::uintptr_t>(start);
+    ::pthread_attr_destroy(&all);
+  }
+
+  static inline constinit ASHLAR_THREAD_LOCAL std::uintptr_t lowest_ = 0;  // of the stack; 0: not asked yet
+#else
+  [[nodiscard]] static std::uintptr_t own() noexcept { return 0; }
+#endif
+
+  std::uintptr_t thread_ = 0;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#undef ASHLAR_FINDS_STACK
+
+// ashlar/detail/support/intrusive.hpp
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+namespace ashlar::ASHLAR_ABI::detail {
+template <class... Args>
+class function_ref {
+public:
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
+  function_ref(F&& f) noexcept
+      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
+          static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
+        }) {}
+  void operator()(Args... args) const { call_(of_, args...); }
+private:
+  void* of_;
+  void (*call_)(void* of, Args... args);
+};
 template <class T>
 struct list_node {
   T* next = nullptr;
@@ -2626,6 +2801,126 @@ private:
   }
   T* front_ = nullptr;
   T* back_ = nullptr;
+};
+template <class T>
+struct tree_node {
+  T* left = nullptr;
+  T* right = nullptr;
+};
+template <class T>
+class address_tree {
+public:
+  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
+  void insert(T* member) noexcept {
+    T** place = &root_;
+    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
+    T* const below = *place;
+    *place = member;
+    split(below, member, &member->left, &member->right);
+  }
+  void erase(T* member) noexcept {
+    T** place = &root_;
+    while (*place != member) place = child_towards(*place, member);
+    *place = join(member->left, member->right);
+    member->left = member->right = nullptr;
+  }
+  [[nodiscard]] T* find_at_or_below(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool below = address_of(at) <= address_of(p);
+      if (below) best = at;
+      at = below ? at->right : at->left;
+    }
+    return best;
+  }
+  [[nodiscard]] T* find_above(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool above = address_of(at) > address_of(p);
+      if (above) best = at;
+      at = above ? at->left : at->right;
+    }
+    return best;
+  }
+  template <class F>
+  void for_each(F f) const {
+    visit(root_, f);
+  }
+  void clear() noexcept { root_ = nullptr; }
+  [[nodiscard]] bool invariant() const noexcept { return is_ordered(root_, 0, max_size); }
+private:
+  [[nodiscard]] static std::uint64_t priority(const T* member) noexcept {
+    return (std::uint64_t{address_of(member)} >> 6) * 0x9E3779B97F4A7C15ULL;
+  }
+  [[nodiscard]] static T** child_towards(T* from, const T* member) noexcept {
+    return address_of(member) < address_of(from) ? &from->left : &from->right;
+  }
+  static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
+    while (tree != nullptr) {
+      if (address_of(tree) < address_of(at)) {
+        *lower = tree;
+        lower = &tree->right;
+        tree = tree->right;
+      } else {
+        *upper = tree;
+        upper = &tree->left;
+        tree = tree->left;
+      }
+    }
+    *lower = *upper = nullptr;
+  }
+  [[nodiscard]] static ASHLAR_INLINE T* join(T* lower, T* upper) noexcept {
+    T* joined = nullptr;
+    T** place = &joined;
+    while (lower != nullptr && upper != nullptr) {
+      if (priority(lower) >= priority(upper)) {
+        *place = lower;
+        place = &lower->right;
+        lower = lower->right;
+      } else {
+        *place = upper;
+        place = &upper->left;
+        upper = upper->left;
+      }
+    }
+    *place = lower != nullptr ? lower : upper;
+    return joined;
+  }
+  template <class F>
+  static void visit(T* tree, F& f) {
+    while (tree != nullptr) {
+      T* const right = tree->right;
+      visit(tree->left, f);
+      f(*tree);
+      tree = right;
+    }
+  }
+  [[nodiscard]] static bool is_ordered(const T* tree, std::uintptr_t low, std::uintptr_t high) noexcept {
+    if (tree == nullptr) return true;
+    const std::uintptr_t at = address_of(tree);
+    const auto is_below = [tree](const T* child) { return child == nullptr || priority(child) <= priority(tree); };
+    return low <= at && at <= high && is_below(tree->left) && is_below(tree->right) &&
+           is_ordered(tree->left, low, at - 1) && is_ordered(tree->right, at + 1, high);
+  }
+  T* root_ = nullptr;
+};
+struct cell_place {
+  const void* owner = nullptr;
+  std::size_t cell_bytes = 0;
+};
+struct registered_slab : tree_node<registered_slab> {
+  const void* owner = nullptr;
+  const std::byte* cells = nullptr;
+  std::uint32_t bytes = 0;
+  std::uint32_t cell_bytes : 31 = 0;
+  std::uint32_t is_on_stack : 1 = stack_thread(this).is_any();
+};
+class slab_registration {
+public:
+  void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept;
+  void leave() noexcept;
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_slab> line_;
 };
 }
 
@@ -3522,94 +3817,15 @@ inline constexpr std::size_t front_guard = has_guards ? 16 : 0;
 inline constexpr std::size_t cell_bitmaps = has_guards ? 3 : 1;
 }
 
-// ashlar/os/windows.hpp
-// The functions of Windows that the library calls, declared as <windows.h> declares them, but without its macros.
-
-#if ASHLAR_WINDOWS
-
-#if defined(_WIN64)
-#define ASHLAR_WINDOWS_SIZE unsigned long long
-#else
-#define ASHLAR_WINDOWS_SIZE unsigned long  // not std::size_t, which has the same size
-#endif
-
-struct _MEMORY_BASIC_INFORMATION;
-struct _FILETIME;
-struct HINSTANCE__;
-
-extern "C" {
-__declspec(dllimport) void* __stdcall VirtualAlloc(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long);
-__declspec(dllimport) int __stdcall VirtualFree(void*, ASHLAR_WINDOWS_SIZE, unsigned long);
-__declspec(dllimport) int __stdcall VirtualProtect(void*, ASHLAR_WINDOWS_SIZE, unsigned long, unsigned long*);
-__declspec(dllimport) ASHLAR_WINDOWS_SIZE __stdcall VirtualQuery(const void*, _MEMORY_BASIC_INFORMATION*,
-                                                                 ASHLAR_WINDOWS_SIZE);
-__declspec(dllimport) unsigned long __stdcall FlsAlloc(void(__stdcall*)(void*));
-__declspec(dllimport) int __stdcall FlsSetValue(unsigned long, void*);
-__declspec(dllimport) int __stdcall GetModuleHandleExA(unsigned long, const char*, HINSTANCE__**);
-__declspec(dllimport) unsigned long long __stdcall GetTickCount64();
-__declspec(dllimport) unsigned long __stdcall GetCurrentThreadId();
-__declspec(dllimport) void* __stdcall GetCurrentProcess();
-__declspec(dllimport) void* __stdcall GetProcessHeap();
-__declspec(dllimport) int __stdcall GetProcessTimes(void*, _FILETIME*, _FILETIME*, _FILETIME*, _FILETIME*);
-__declspec(dllimport) void __stdcall Sleep(unsigned long);
-}
-
-namespace ashlar::ASHLAR_ABI::detail::windows {
-
-using size = ASHLAR_WINDOWS_SIZE;
-
-inline constexpr unsigned long mem_commit = 0x1000, mem_reserve = 0x2000, mem_decommit = 0x4000, mem_release = 0x8000;
-inline constexpr unsigned long page_no_access = 0x01, page_read_write = 0x04;
-inline constexpr unsigned long module_of_address = 0x4, module_stays = 0x1;
-inline constexpr unsigned long no_fls_index = 0xFFFFFFFF;
-
-/// The layout of MEMORY_BASIC_INFORMATION.
-struct region {
-  void* start = nullptr;
-  void* reservation = nullptr;
-  unsigned long first_protection = 0;
-  size bytes = 0;
-  unsigned long state = 0;
-  unsigned long protection = 0;
-  unsigned long type = 0;
-};
-
-/// Returns: the pages of one state around `p`, up to the end of those; state 0 if the address is not valid.
-[[nodiscard]] inline region region_at(const void* p) noexcept {
-  region found;
-  static_cast<void>(::VirtualQuery(p, reinterpret_cast<::_MEMORY_BASIC_INFORMATION*>(&found), sizeof found));
-  return found;
-}
-
-/// Returns: the time at which the process began, in 100 ns.
-[[nodiscard]] inline unsigned long long start_of_process() noexcept {
-  unsigned long times[4][2] = {};  // of the layout of FILETIME: the low half first
-  const auto at = [&](int i) noexcept { return reinterpret_cast<::_FILETIME*>(times[i]); };
-  static_cast<void>(::GetProcessTimes(::GetCurrentProcess(), at(0), at(1), at(2), at(3)));
-  return times[0][0] | static_cast<unsigned long long>(times[0][1]) << 32;
-}
-
-/// Returns: an address that the system chose for the process.
-[[nodiscard]] inline size place_of_process() noexcept { return reinterpret_cast<size>(::GetProcessHeap()); }
-
-/// Effects: the program or library with this address stays loaded until the end of the process.
-inline void keep_module_of(const void* address) noexcept {
-  ::HINSTANCE__* module = nullptr;
-  static_cast<void>(::GetModuleHandleExA(module_of_address | module_stays, static_cast<const char*>(address), &module));
-}
-
-}  // namespace ashlar::ASHLAR_ABI::detail::windows
-
-#undef ASHLAR_WINDOWS_SIZE
-#endif
-
-// ashlar/os/process_secret.hpp
-// The secrets of a process and of its forks, and the canaries of all resources.
+// ashlar/os/random_bits.hpp
+// The secrets of a process and of its forks, the canaries of all resources; the coarse clock, and random bits for
+// placement.
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__linux__) && ASHLAR_POSIX
 #include <sys/auxv.h>
@@ -3795,6 +4011,217 @@ inline void fill_canary(std::byte* from, const std::byte* to, std::size_t reques
   while (to != from && to[-1] == canary_byte(to - 1, requested)) --to;
   return to;
 }
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
+#include <elf.h>
+#define ASHLAR_HAS_VDSO 1
+#else
+#define ASHLAR_HAS_VDSO 0
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+#if ASHLAR_HAS_VDSO
+
+/// The symbols of the image of a shared library in memory. Lifetime: the image outlives it.
+class vdso_symbols {
+public:
+  ASHLAR_COLD explicit vdso_symbols(std::uintptr_t image) noexcept {
+    const auto& head = *at<Elf64_Ehdr>(image);
+    const auto* const parts = at<Elf64_Phdr>(image + head.e_phoff);
+    const Elf64_Phdr *dynamic = nullptr, *loaded = nullptr;
+    for (std::size_t i = 0; i != head.e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD && loaded == nullptr) loaded = &parts[i];
+      if (parts[i].p_type == PT_DYNAMIC) dynamic = &parts[i];
+    }
+    if (loaded == nullptr || dynamic == nullptr) return;
+    bias_ = image + loaded->p_offset - loaded->p_vaddr;
+    for (const auto* each = at<Elf64_Dyn>(image + dynamic->p_offset); each->d_tag != DT_NULL; ++each)
+      note(each->d_tag, bias_ + each->d_un.d_ptr);
+  }
+
+  /// Returns: the address of the function, or 0.
+  [[nodiscard]] ASHLAR_COLD std::uintptr_t find(const char* name) const noexcept {
+    if (names_ == nullptr || symbols_ == nullptr) return 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (symbols_[i].st_shndx != SHN_UNDEF && is_same(names_ + symbols_[i].st_name, name))
+        return bias_ + symbols_[i].st_value;
+    return 0;
+  }
+
+private:
+  template <class T>
+  [[nodiscard]] static const T* at(std::uintptr_t address) noexcept {
+    return reinterpret_cast<const T*>(address);
+  }
+
+  [[nodiscard]] static bool is_same(const char* a, const char* b) noexcept {
+    while (*a != '\0' && *a == *b) ++a, ++b;
+    return *a == *b;
+  }
+
+  void note(std::int64_t tag, std::uintptr_t address) noexcept {
+    if (tag == DT_STRTAB) names_ = at<char>(address);
+    else if (tag == DT_SYMTAB) symbols_ = at<Elf64_Sym>(address);
+    else if (tag == DT_HASH) count_ = at<std::uint32_t>(address)[1];
+    else if (tag == DT_GNU_HASH && count_ == 0) count_ = count_in(at<std::uint32_t>(address));
+  }
+
+  // The table has no count: the last chain of symbols ends with the last symbol.
+  [[nodiscard]] static std::uint32_t count_in(const std::uint32_t* table) noexcept {
+    const std::uint32_t buckets = table[0], first = table[1], words = table[2];
+    const std::uint32_t* const bucket = table + 4 + words * 2;
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i != buckets; ++i)
+      if (bucket[i] > last) last = bucket[i];
+    if (last < first) return first;
+    const std::uint32_t* const chain = bucket + buckets;
+    while ((chain[last - first] & 1) == 0) ++last;
+    return last + 1;
+  }
+
+  std::uintptr_t bias_ = 0;
+  const char* names_ = nullptr;
+  const Elf64_Sym* symbols_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+#endif
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#if ASHLAR_POSIX
+#include <time.h>
+#elif ASHLAR_WINDOWS
+#elif ASHLAR_HOSTED
+#include <chrono>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+#if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
+
+/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the time.
+/// Constant-initialised. Thread safety: any thread; async-signal-safe.
+class kernel_clock {
+public:
+  /// Effects: finds the function, so that no later call asks for it.
+  static void find() noexcept { static_cast<void>(function()); }
+
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    const auto read = function();
+    if (read == nullptr || read(clock, &time) != 0) call_kernel(SYS_clock_gettime, clock, &time);
+    return time;
+  }
+
+private:
+  using reader = int (*)(clockid_t, timespec*);
+  static constexpr std::uintptr_t none = 1;  // no function has this address
+
+  [[nodiscard]] static reader function() noexcept {
+    std::uintptr_t known = function_.load(memory_order_relaxed);
+    if (known == 0) function_.store(known = search(), memory_order_relaxed);
+    return known == none ? nullptr : reinterpret_cast<reader>(known);
+  }
+
+  [[nodiscard]] ASHLAR_COLD static std::uintptr_t search() noexcept {
+#if defined(__aarch64__)
+    constexpr const char* name = "__kernel_clock_gettime";
+#else
+    constexpr const char* name = "__vdso_clock_gettime";
+#endif
+    const std::uintptr_t image = auxiliary_value<AT_SYSINFO_EHDR>::get();
+    const std::uintptr_t found = image != 0 ? vdso_symbols(image).find(name) : 0;
+    return found != 0 ? found : none;
+  }
+
+  static inline constinit atomic<std::uintptr_t> function_ = 0;
+};
+
+#elif ASHLAR_POSIX
+
+struct kernel_clock {
+  static void find() noexcept {}
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    static_cast<void>(::clock_gettime(clock, &time));
+    return time;
+  }
+};
+
+#endif
+
+/// Returns: milliseconds since some start, monotonic, a few behind at most (on Windows 16). Modulo 2^32: differences
+/// are right up to 49 days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time
+/// stands still. Thread safety: any thread; async-signal-safe.
+[[nodiscard]] inline std::uint32_t coarse_ms() noexcept {
+#if ASHLAR_POSIX
+#if defined(CLOCK_MONOTONIC_COARSE)
+  constexpr clockid_t clock = CLOCK_MONOTONIC_COARSE;
+#else
+  constexpr clockid_t clock = CLOCK_MONOTONIC;
+#endif
+  const timespec now = kernel_clock::now(clock);
+  return static_cast<std::uint32_t>(now.tv_sec) * 1000 + static_cast<std::uint32_t>(now.tv_nsec / 1'000'000);
+#elif ASHLAR_WINDOWS
+  return static_cast<std::uint32_t>(::GetTickCount64());
+#elif ASHLAR_HOSTED
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+#else
+  return 0;
+#endif
+}
+
+/// Returns: microseconds since some start, monotonic, modulo 2^32. Otherwise as `coarse_ms`. Complexity: 20 to 50 ns.
+[[nodiscard]] inline std::uint32_t fine_us() noexcept {
+#if ASHLAR_POSIX
+  const timespec now = kernel_clock::now(CLOCK_MONOTONIC);
+  return static_cast<std::uint32_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint32_t>(now.tv_nsec / 1000);
+#else
+  return coarse_ms() * 1000;
+#endif
+}
+
+/// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
+/// use, so that a constant-initialised object has one. Thread safety: none.
+class random_bits {
+public:
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
+    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
+    return mixed(state_ += 0x9E3779B97F4A7C15u);
+  }
+
+  /// Returns: whether there is a seed of this epoch, without which the next call takes longer.
+  [[nodiscard]] ASHLAR_INLINE bool is_seeded() const noexcept { return epoch_ == random_epoch::number(); }
+
+  /// Returns: a random number below 64. One word serves for ten of them.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64() noexcept {
+    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
+    return next_of_64_seeded();
+  }
+  /// As above. Expects: `is_seeded`.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64_seeded() noexcept {
+    if (ASHLAR_UNLIKELY(rest_ <= 1)) rest_ = next() >> 4 | std::uint64_t{1} << 60;  // the one marks the end
+    const std::uint64_t chosen = rest_ % 64;
+    rest_ /= 64;
+    return chosen;
+  }
+
+private:
+  ASHLAR_COLD void seed() noexcept {
+    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ coarse_ms();
+    rest_ = 0;
+    epoch_ = random_epoch::number();
+  }
+
+  std::uint64_t state_ = 0;
+  std::uint64_t rest_ = 0;
+  std::uint32_t epoch_ = 0;
+};
 
 }  // namespace ashlar::ASHLAR_ABI::detail
 
@@ -4778,6 +5205,272 @@ private:
 };
 }
 
+// ashlar/base/bitmap.hpp
+// Bits in words of 64 and in bitmaps of them: the only loops over bits; and batches of cells of one word.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// One word of a bitmap, such as the free cells of a slab or the free slices of a segment.
+using bit_word = std::uint64_t;
+inline constexpr std::size_t bits_per_word = 64;
+
+/// Returns: the index of the lowest one. Expects: `word` is not 0.
+template <class Word>
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t first_bit(Word word) noexcept {
+  return static_cast<std::size_t>(std::countr_zero(word));
+}
+
+/// Returns: `word` without its lowest one.
+[[nodiscard]] ASHLAR_INLINE constexpr bit_word without_first(bit_word word) noexcept { return word & (word - 1); }
+
+/// Returns: the index of a one that `random` chooses: the first one from a place on that is below the last one, so that
+/// few cells have the same chances as many. Expects: `word` is not 0.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
+  ASHLAR_ASSUME(word != 0);  // else each of the two searches has a branch for it
+  const auto width = static_cast<std::size_t>(std::bit_width(word));
+  const auto from = static_cast<std::size_t>(random % bits_per_word * width / bits_per_word);
+  const bit_word rest = word >> from;
+  ASHLAR_ASSUME(rest != 0);
+  return first_bit(rest) + from;
+}
+
+/// Returns: the number of ones.
+[[nodiscard]] ASHLAR_INLINE constexpr std::size_t count_bits(bit_word word) noexcept {
+  return static_cast<std::size_t>(std::popcount(word));
+}
+
+/// Returns: the bit of an index in its word.
+[[nodiscard]] ASHLAR_INLINE constexpr bit_word bit_of(std::size_t index) noexcept {
+  return bit_word{1} << (index % bits_per_word);
+}
+
+/// Returns: `length` ones from bit `first` on. Expects: `1 <= length`, `first + length <= 64`.
+[[nodiscard]] constexpr bit_word ones(std::size_t first, std::size_t length) noexcept {
+  return (~bit_word{0} >> (bits_per_word - length)) << first;
+}
+
+/// Returns: the lowest `most` ones of `word`, or all. Complexity: O(most).
+[[nodiscard]] constexpr bit_word first_bits(bit_word word, std::size_t most) noexcept {
+  if (most >= bits_per_word) return word;
+  bit_word rest = word;
+  for (; most != 0 && rest != 0; --most) rest = without_first(rest);
+  return word & ~rest;
+}
+
+/// Effects: calls `f(index)` for each one, the lowest first.
+template <class F>
+ASHLAR_INLINE constexpr void for_each_bit(bit_word word, F f) {
+  for (; word != 0; word = without_first(word)) f(first_bit(word));
+}
+
+/// Returns: the starts of runs of at least `length` ones in `word`. Expects: `1 <= length <= 64`.
+/// Complexity: O(log length).
+[[nodiscard]] constexpr bit_word starts_of_runs(bit_word word, std::size_t length) noexcept {
+  std::size_t known = 1;  // each bit left in `word` starts a run of at least `known` ones
+  for (; known * 2 <= length; known *= 2) word &= word >> known;
+  return word & (word >> (length - known));
+}
+
+/// Returns: the bits with an index that is a multiple of `step`. Expects: `step` is a power of two.
+[[nodiscard]] constexpr bit_word multiples_of(std::size_t step) noexcept {
+  return step >= bits_per_word ? 1 : ~bit_word{0} / ones(0, step);
+}
+
+/// Returns: the length of the run of ones around bit `at`. Expects: that bit is set.
+[[nodiscard]] constexpr std::size_t run_around(bit_word word, std::size_t at) noexcept {
+  return static_cast<std::size_t>(std::countr_one(word >> at) + std::countl_one(word << (63 - at)) - 1);
+}
+
+/// Returns: the number of ones in a row from bit `at` on; 0 if that bit is clear.
+[[nodiscard]] constexpr std::size_t run_from(bit_word word, std::size_t at) noexcept {
+  return at >= bits_per_word ? 0 : static_cast<std::size_t>(std::countr_one(word >> at));
+}
+
+/// Returns: the number of ones in a row up to bit `end`, which is left out. Expects: `end` is not 0.
+[[nodiscard]] constexpr std::size_t run_until(bit_word word, std::size_t end) noexcept {
+  return static_cast<std::size_t>(std::countl_one(word << (bits_per_word - end)));
+}
+
+/// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
+template <class F>
+ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(bit_word word, F f) {
+  while (word != 0) {
+    const std::size_t first = first_bit(word), length = run_from(word, first);
+    f(first, length);
+    word &= ~ones(first, length);
+  }
+}
+
+/// Returns: the length of the longest run of ones.
+[[nodiscard]] constexpr std::size_t longest_run_in(bit_word word) noexcept {
+  std::size_t longest = 0;
+  for_each_run(word, [&](std::size_t, std::size_t length) { longest = max(longest, length); });
+  return longest;
+}
+
+/// A view of `bits` bits in words of memory. No bit of the last word beyond them is ever set. Complexity: O(1), or
+/// O(words) for those that look at all. Thread safety: none.
+template <class Word>
+class basic_bitmap {
+public:
+  ASHLAR_INLINE constexpr basic_bitmap(Word* words, std::size_t bits) noexcept : words_(words), bits_(bits) {}
+
+  [[nodiscard]] static constexpr std::size_t words_of(std::size_t bits) noexcept {
+    return (bits + bits_per_word - 1) / bits_per_word;
+  }
+  [[nodiscard]] constexpr std::size_t words() const noexcept { return words_of(bits_); }
+  [[nodiscard]] ASHLAR_INLINE constexpr Word& word(std::size_t index) const noexcept { return words_[index]; }
+  /// Returns: a mask of the bits of a word that belong to the bitmap.
+  [[nodiscard]] constexpr bit_word all_in(std::size_t word) const noexcept {
+    return ones(0, min(bits_per_word, bits_ - word * bits_per_word));
+  }
+
+  [[nodiscard]] ASHLAR_INLINE constexpr bool operator[](std::size_t index) const noexcept {
+    return (words_[index / bits_per_word] & bit_of(index)) != 0;
+  }
+  ASHLAR_INLINE constexpr void set(std::size_t index) const noexcept { words_[index / bits_per_word] |= bit_of(index); }
+  ASHLAR_INLINE constexpr void clear(std::size_t index) const noexcept {
+    words_[index / bits_per_word] &= ~bit_of(index);
+  }
+  constexpr void set_all() const noexcept {
+    if (bits_ == 0) return;
+    if (std::is_constant_evaluated()) fill_n(words_, words() - 1, ~bit_word{0});
+    else std::memset(words_, -1, (words() - 1) * sizeof(bit_word));  // shorter than a loop, which is vectorised
+    words_[words() - 1] = all_in(words() - 1);
+  }
+
+  /// Returns: the number of ones.
+  [[nodiscard]] constexpr std::size_t count() const noexcept {
+    std::size_t set = 0;
+    for (std::size_t word = 0; word < words(); ++word) set += count_bits(words_[word]);
+    return set;
+  }
+  /// Returns: the first one from `index` on, or the number of bits.
+  [[nodiscard]] constexpr std::size_t next_set(std::size_t index) const noexcept { return next<0>(index); }
+  /// Returns: the first zero from `index` on, or the number of bits.
+  [[nodiscard]] constexpr std::size_t next_clear(std::size_t index) const noexcept { return next<~bit_word{0}>(index); }
+
+  /// Effects: calls `f(index)` for each zero, in order; `f` may not change the bitmap.
+  template <class F>
+  ASHLAR_INLINE constexpr void for_each_clear(F f) const {
+    for (std::size_t word = 0; word < words(); ++word)
+      for_each_bit(all_in(word) & ~words_[word], [&](std::size_t bit) { f(word * bits_per_word + bit); });
+  }
+  /// Effects: calls `f(first, last)` for each maximal run of ones, `last` excluded.
+  template <class F>
+  ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(F f) const {
+    for (std::size_t first = next_set(0); first < bits_;) {
+      const std::size_t last = next_clear(first);
+      f(first, last);
+      first = next_set(last);
+    }
+  }
+
+  /// Returns: whether no bit beyond the last is set.
+  [[nodiscard]] constexpr bool invariant() const noexcept {
+    return bits_ == 0 || (words_[words() - 1] & ~all_in(words() - 1)) == 0;
+  }
+
+private:
+  // Returns: the first bit from `index` on that differs from the bits of `Same`, or the number of bits.
+  template <bit_word Same>
+  [[nodiscard]] constexpr std::size_t next(std::size_t index) const noexcept {
+    for (std::size_t word = index / bits_per_word; index < bits_; index = ++word * bits_per_word)
+      if (const bit_word such = (words_[word] ^ Same) >> (index % bits_per_word); such != 0)
+        return min(index + first_bit(such), bits_);
+    return bits_;
+  }
+
+  Word* words_;
+  std::size_t bits_;
+};
+using bitmap = basic_bitmap<bit_word>;
+using const_bitmap = basic_bitmap<const bit_word>;
+
+/// Bit `i` of `mask` stands for the cell `i` cells after `base`. Thread safety: none.
+struct cell_batch {
+  std::byte* base = nullptr;
+  std::uint64_t mask = 0;
+
+  /// Returns: a cell, removed from the batch. The first cell comes last: in a heap it may start at a sampled address,
+  /// which a program with one live block of a class should not get. Expects: the batch is not empty.
+  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t cell_bytes) noexcept {
+    std::byte* const cell = next(cell_bytes);
+    const std::uint64_t left = rest();
+    mask ^= left & (~left + 1);
+    return cell;
+  }
+
+  /// Returns: the place of a cell that `random` chooses, removed from the batch. Expects: the batch is not empty.
+  [[nodiscard]] ASHLAR_INLINE std::size_t take_any(std::uint64_t random) noexcept {
+    const std::size_t place = any_bit(mask, random);
+    mask ^= bit_of(place);
+    return place;
+  }
+
+  /// Returns: the cell that the next `take` returns. Expects: the batch is not empty.
+  [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
+    return base + first_bit(rest()) * cell_bytes;
+  }
+
+  /// Returns: the mask without the first cell, which comes last.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t all_but_first() const noexcept { return mask & ~std::uint64_t{1}; }
+
+  /// Effects: prefetches the cache lines of the next `cells` cells for writing.
+  /// Expects: `cells` > 0.
+  ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
+    std::uint64_t left = mask;
+    while (left != 0) {
+      ASHLAR_FETCH_TO_WRITE(base + first_bit(left) * cell_bytes);
+      if (--cells == 0) break;
+      left = without_first(left);
+    }
+  }
+
+  /// Returns: whether a cell that starts at `p` is in the batch.
+  [[nodiscard]] bool has(const void* p, std::size_t cell_bytes) const noexcept {
+    const std::size_t place = (address_of(p) - address_of(base)) / cell_bytes;
+    return place < 64 && ((mask >> place) & 1) != 0;
+  }
+
+private:
+  // The lowest bit of the result is the next cell.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
+    const std::uint64_t others = all_but_first();
+    return others != 0 ? others : 1;
+  }
+};
+
+/// Cells of one bitmap word on their way back to it: one look-up of the slab for up to 64 cells. Cells that were freed
+/// one after the other are as a rule neighbours, up or down. Thread safety: none.
+template <class Slab>
+struct gathered_cells {
+  Slab* home = nullptr;  // null: no cells
+  std::uint32_t word = 0;
+  std::uint32_t bytes = 0;  // of all cells of the word
+  reciprocal by_cell;
+  cell_batch batch;  // its base is the first cell of the word
+
+  /// Effects: gathers a cell. Returns: false, without an effect, if the cell is of another word or gathered already:
+  /// the bitmap then finds the second free.
+  [[nodiscard]] ASHLAR_INLINE bool add(const void* cell) noexcept {
+    const std::uintptr_t offset = address_of(cell) - address_of(batch.base);
+    if (offset >= bytes) return false;
+    const std::uint64_t bit = std::uint64_t{1} << by_cell.divide(static_cast<std::uint32_t>(offset));
+    const bool is_new = (batch.mask & bit) == 0;
+    batch.mask |= bit;
+    return is_new;
+  }
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
 // ashlar/os/system_calls.hpp
 // The system calls behind pages, as a policy: tests substitute failing calls.
 
@@ -5161,7 +5854,8 @@ private:
 #endif
 
 // ashlar/os/pages.hpp
-// Whole pages of the operating system at any alignment: reserve, commit, decommit, release.
+// Whole pages of the operating system at any alignment: reserve, commit, decommit, release; and what the system lets a
+// process have: processors and mappings.
 
 #include <cstddef>
 #include <cstdint>
@@ -5343,6 +6037,42 @@ private:
 using pages = basic_pages<detail::system_calls>;
 
 }  // namespace ashlar::ASHLAR_ABI::os
+
+#if defined(ASHLAR_HAS_KERNEL)
+#include <fcntl.h>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Returns: processors on which the calling thread may run; 64 where there are more than 1024, and 1 where no system
+/// tells.
+[[nodiscard]] inline std::uint32_t usable_processors() noexcept {
+#if defined(ASHLAR_HAS_KERNEL)
+  bit_word words[1024 / bits_per_word] = {};
+  if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
+  std::size_t count = 0;
+  for (const bit_word each : words) count += count_bits(each);
+  return static_cast<std::uint32_t>(count);
+#else
+  return 1;
+#endif
+}
+
+/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
+[[nodiscard]] inline std::size_t max_mappings() noexcept {
+  std::size_t found = 0;
+#if defined(ASHLAR_HAS_KERNEL)
+  constexpr int no_directory = -1;
+  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  char digits[20];
+  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
+  if (file >= 0) call_kernel(SYS_close, file);
+  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
+#endif
+  return found != 0 ? found : 65'530;
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 // ashlar/detail/profiling/profilers.hpp
 
@@ -5974,210 +6704,6 @@ private:
 };
 
 }  // namespace ashlar::ASHLAR_ABI
-
-// ashlar/os/stack_thread.hpp
-// The thread whose stack contains an object: a forked child may lack it, and use the stack again.
-
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
-#if defined(__linux__) && ASHLAR_POSIX
-#include <pthread.h>
-#define ASHLAR_FINDS_STACK 1
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// The thread whose stack contains an object; none for other objects, and on the stack of the main thread. A
-/// forked child lacks all threads but one, and glibc gives their stacks to its next threads, but not the main one's.
-class stack_thread {
-public:
-  constexpr stack_thread() noexcept = default;
-  /// Expects: the thread that makes the object calls it; the stack of another thread is not found. Complexity: two
-  /// compares, except that each thread asks the C library for its stack, once.
-  explicit constexpr stack_thread([[maybe_unused]] const void* object) noexcept {
-#if defined(ASHLAR_FINDS_STACK)
-    if (!std::is_constant_evaluated() && is_on_own_stack(reinterpret_cast<std::uintptr_t>(object))) thread_ = own();
-#endif
-  }
-
-  [[nodiscard]] constexpr bool is_any() const noexcept { return thread_ != 0; }
-  /// Returns: whether a forked child lacks the thread. Expects: the child has no second thread yet.
-  [[nodiscard]] bool is_gone() const noexcept { return is_any() && thread_ != own(); }
-
-  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread.
-  [[nodiscard]] static bool is_on_own([[maybe_unused]] const void* object) noexcept {
-#if defined(ASHLAR_FINDS_STACK)
-    const auto at = reinterpret_cast<std::uintptr_t>(object);
-    return lowest_ != 0 && at >= lowest_ && at < own();  // its maker has asked
-#else
-    return true;
-#endif
-  }
-
-private:
-#if defined(ASHLAR_FINDS_STACK)
-  // It lies behind the thread's stack, but before the main thread's.
-  [[nodiscard]] static std::uintptr_t own() noexcept { return std::bit_cast<std::uintptr_t>(::pthread_self()); }
-
-  // Not inlined: objects of its caller lie above its frame.
-  [[nodiscard]] ASHLAR_NOINLINE static bool is_on_own_stack(std::uintptr_t object) noexcept {
-    if (object < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) || object >= own()) return false;
-    if (lowest_ == 0) ask();  // the frame may be in a stack that the program has made
-    return object >= lowest_;
-  }
-
-  ASHLAR_COLD static void ask() noexcept {
-    lowest_ = UINTPTR_MAX;  // if this fails, or allocates and comes here again
-    ::pthread_attr_t all;
-    if (::pthread_getattr_np(::pthread_self(), &all) != 0) return;
-    void* start = nullptr;
-    std::size_t bytes = 0;
-    if (::pthread_attr_getstack(&all, &start, &bytes) == 0) lowest_ = reinterpret_cast<std::uintptr_t>(start);
-    ::pthread_attr_destroy(&all);
-  }
-
-  static inline constinit ASHLAR_THREAD_LOCAL std::uintptr_t lowest_ = 0;  // of the stack; 0: not asked yet
-#else
-  [[nodiscard]] static std::uintptr_t own() noexcept { return 0; }
-#endif
-
-  std::uintptr_t thread_ = 0;
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#undef ASHLAR_FINDS_STACK
-
-// ashlar/detail/support/address_tree.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-namespace ashlar::ASHLAR_ABI::detail {
-template <class T>
-struct tree_node {
-  T* left = nullptr;
-  T* right = nullptr;
-};
-template <class T>
-class address_tree {
-public:
-  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
-  void insert(T* member) noexcept {
-    T** place = &root_;
-    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
-    T* const below = *place;
-    *place = member;
-    split(below, member, &member->left, &member->right);
-  }
-  void erase(T* member) noexcept {
-    T** place = &root_;
-    while (*place != member) place = child_towards(*place, member);
-    *place = join(member->left, member->right);
-    member->left = member->right = nullptr;
-  }
-  [[nodiscard]] T* find_at_or_below(const void* p) const noexcept {
-    T* best = nullptr;
-    for (T* at = root_; at != nullptr;) {
-      const bool below = address_of(at) <= address_of(p);
-      if (below) best = at;
-      at = below ? at->right : at->left;
-    }
-    return best;
-  }
-  [[nodiscard]] T* find_above(const void* p) const noexcept {
-    T* best = nullptr;
-    for (T* at = root_; at != nullptr;) {
-      const bool above = address_of(at) > address_of(p);
-      if (above) best = at;
-      at = above ? at->left : at->right;
-    }
-    return best;
-  }
-  template <class F>
-  void for_each(F f) const {
-    visit(root_, f);
-  }
-  void clear() noexcept { root_ = nullptr; }
-  [[nodiscard]] bool invariant() const noexcept { return is_ordered(root_, 0, max_size); }
-private:
-  [[nodiscard]] static std::uint64_t priority(const T* member) noexcept {
-    return (std::uint64_t{address_of(member)} >> 6) * 0x9E3779B97F4A7C15ULL;
-  }
-  [[nodiscard]] static T** child_towards(T* from, const T* member) noexcept {
-    return address_of(member) < address_of(from) ? &from->left : &from->right;
-  }
-  static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
-    while (tree != nullptr) {
-      if (address_of(tree) < address_of(at)) {
-        *lower = tree;
-        lower = &tree->right;
-        tree = tree->right;
-      } else {
-        *upper = tree;
-        upper = &tree->left;
-        tree = tree->left;
-      }
-    }
-    *lower = *upper = nullptr;
-  }
-  [[nodiscard]] static ASHLAR_INLINE T* join(T* lower, T* upper) noexcept {
-    T* joined = nullptr;
-    T** place = &joined;
-    while (lower != nullptr && upper != nullptr) {
-      if (priority(lower) >= priority(upper)) {
-        *place = lower;
-        place = &lower->right;
-        lower = lower->right;
-      } else {
-        *place = upper;
-        place = &upper->left;
-        upper = upper->left;
-      }
-    }
-    *place = lower != nullptr ? lower : upper;
-    return joined;
-  }
-  template <class F>
-  static void visit(T* tree, F& f) {
-    while (tree != nullptr) {
-      T* const right = tree->right;
-      visit(tree->left, f);
-      f(*tree);
-      tree = right;
-    }
-  }
-  [[nodiscard]] static bool is_ordered(const T* tree, std::uintptr_t low, std::uintptr_t high) noexcept {
-    if (tree == nullptr) return true;
-    const std::uintptr_t at = address_of(tree);
-    const auto is_below = [tree](const T* child) { return child == nullptr || priority(child) <= priority(tree); };
-    return low <= at && at <= high && is_below(tree->left) && is_below(tree->right) &&
-           is_ordered(tree->left, low, at - 1) && is_ordered(tree->right, at + 1, high);
-  }
-  T* root_ = nullptr;
-};
-struct cell_place {
-  const void* owner = nullptr;
-  std::size_t cell_bytes = 0;
-};
-struct registered_slab : tree_node<registered_slab> {
-  const void* owner = nullptr;
-  const std::byte* cells = nullptr;
-  std::uint32_t bytes = 0;
-  std::uint32_t cell_bytes : 31 = 0;
-  std::uint32_t is_on_stack : 1 = stack_thread(this).is_any();
-};
-class slab_registration {
-public:
-  void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept;
-  void leave() noexcept;
-private:
-  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_slab> line_;
-};
-}
 
 // ashlar/detail/checks/slab_registry.hpp
 
@@ -8627,272 +9153,6 @@ private:
 };
 
 }  // namespace ashlar::ASHLAR_ABI
-
-// ashlar/base/bitmap.hpp
-// Bits in words of 64 and in bitmaps of them: the only loops over bits; and batches of cells of one word.
-
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// One word of a bitmap, such as the free cells of a slab or the free slices of a segment.
-using bit_word = std::uint64_t;
-inline constexpr std::size_t bits_per_word = 64;
-
-/// Returns: the index of the lowest one. Expects: `word` is not 0.
-template <class Word>
-[[nodiscard]] ASHLAR_INLINE constexpr std::size_t first_bit(Word word) noexcept {
-  return static_cast<std::size_t>(std::countr_zero(word));
-}
-
-/// Returns: `word` without its lowest one.
-[[nodiscard]] ASHLAR_INLINE constexpr bit_word without_first(bit_word word) noexcept { return word & (word - 1); }
-
-/// Returns: the index of a one that `random` chooses: the first one from a place on that is below the last one, so that
-/// few cells have the same chances as many. Expects: `word` is not 0.
-[[nodiscard]] ASHLAR_INLINE constexpr std::size_t any_bit(bit_word word, std::uint64_t random) noexcept {
-  ASHLAR_ASSUME(word != 0);  // else each of the two searches has a branch for it
-  const auto width = static_cast<std::size_t>(std::bit_width(word));
-  const auto from = static_cast<std::size_t>(random % bits_per_word * width / bits_per_word);
-  const bit_word rest = word >> from;
-  ASHLAR_ASSUME(rest != 0);
-  return first_bit(rest) + from;
-}
-
-/// Returns: the number of ones.
-[[nodiscard]] ASHLAR_INLINE constexpr std::size_t count_bits(bit_word word) noexcept {
-  return static_cast<std::size_t>(std::popcount(word));
-}
-
-/// Returns: the bit of an index in its word.
-[[nodiscard]] ASHLAR_INLINE constexpr bit_word bit_of(std::size_t index) noexcept {
-  return bit_word{1} << (index % bits_per_word);
-}
-
-/// Returns: `length` ones from bit `first` on. Expects: `1 <= length`, `first + length <= 64`.
-[[nodiscard]] constexpr bit_word ones(std::size_t first, std::size_t length) noexcept {
-  return (~bit_word{0} >> (bits_per_word - length)) << first;
-}
-
-/// Returns: the lowest `most` ones of `word`, or all. Complexity: O(most).
-[[nodiscard]] constexpr bit_word first_bits(bit_word word, std::size_t most) noexcept {
-  if (most >= bits_per_word) return word;
-  bit_word rest = word;
-  for (; most != 0 && rest != 0; --most) rest = without_first(rest);
-  return word & ~rest;
-}
-
-/// Effects: calls `f(index)` for each one, the lowest first.
-template <class F>
-ASHLAR_INLINE constexpr void for_each_bit(bit_word word, F f) {
-  for (; word != 0; word = without_first(word)) f(first_bit(word));
-}
-
-/// Returns: the starts of runs of at least `length` ones in `word`. Expects: `1 <= length <= 64`.
-/// Complexity: O(log length).
-[[nodiscard]] constexpr bit_word starts_of_runs(bit_word word, std::size_t length) noexcept {
-  std::size_t known = 1;  // each bit left in `word` starts a run of at least `known` ones
-  for (; known * 2 <= length; known *= 2) word &= word >> known;
-  return word & (word >> (length - known));
-}
-
-/// Returns: the bits with an index that is a multiple of `step`. Expects: `step` is a power of two.
-[[nodiscard]] constexpr bit_word multiples_of(std::size_t step) noexcept {
-  return step >= bits_per_word ? 1 : ~bit_word{0} / ones(0, step);
-}
-
-/// Returns: the length of the run of ones around bit `at`. Expects: that bit is set.
-[[nodiscard]] constexpr std::size_t run_around(bit_word word, std::size_t at) noexcept {
-  return static_cast<std::size_t>(std::countr_one(word >> at) + std::countl_one(word << (63 - at)) - 1);
-}
-
-/// Returns: the number of ones in a row from bit `at` on; 0 if that bit is clear.
-[[nodiscard]] constexpr std::size_t run_from(bit_word word, std::size_t at) noexcept {
-  return at >= bits_per_word ? 0 : static_cast<std::size_t>(std::countr_one(word >> at));
-}
-
-/// Returns: the number of ones in a row up to bit `end`, which is left out. Expects: `end` is not 0.
-[[nodiscard]] constexpr std::size_t run_until(bit_word word, std::size_t end) noexcept {
-  return static_cast<std::size_t>(std::countl_one(word << (bits_per_word - end)));
-}
-
-/// Effects: calls `f(first, length)` for each maximal run of ones, the lowest first.
-template <class F>
-ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(bit_word word, F f) {
-  while (word != 0) {
-    const std::size_t first = first_bit(word), length = run_from(word, first);
-    f(first, length);
-    word &= ~ones(first, length);
-  }
-}
-
-/// Returns: the length of the longest run of ones.
-[[nodiscard]] constexpr std::size_t longest_run_in(bit_word word) noexcept {
-  std::size_t longest = 0;
-  for_each_run(word, [&](std::size_t, std::size_t length) { longest = max(longest, length); });
-  return longest;
-}
-
-/// A view of `bits` bits in words of memory. No bit of the last word beyond them is ever set. Complexity: O(1), or
-/// O(words) for those that look at all. Thread safety: none.
-template <class Word>
-class basic_bitmap {
-public:
-  ASHLAR_INLINE constexpr basic_bitmap(Word* words, std::size_t bits) noexcept : words_(words), bits_(bits) {}
-
-  [[nodiscard]] static constexpr std::size_t words_of(std::size_t bits) noexcept {
-    return (bits + bits_per_word - 1) / bits_per_word;
-  }
-  [[nodiscard]] constexpr std::size_t words() const noexcept { return words_of(bits_); }
-  [[nodiscard]] ASHLAR_INLINE constexpr Word& word(std::size_t index) const noexcept { return words_[index]; }
-  /// Returns: a mask of the bits of a word that belong to the bitmap.
-  [[nodiscard]] constexpr bit_word all_in(std::size_t word) const noexcept {
-    return ones(0, min(bits_per_word, bits_ - word * bits_per_word));
-  }
-
-  [[nodiscard]] ASHLAR_INLINE constexpr bool operator[](std::size_t index) const noexcept {
-    return (words_[index / bits_per_word] & bit_of(index)) != 0;
-  }
-  ASHLAR_INLINE constexpr void set(std::size_t index) const noexcept { words_[index / bits_per_word] |= bit_of(index); }
-  ASHLAR_INLINE constexpr void clear(std::size_t index) const noexcept {
-    words_[index / bits_per_word] &= ~bit_of(index);
-  }
-  constexpr void set_all() const noexcept {
-    if (bits_ == 0) return;
-    if (std::is_constant_evaluated()) fill_n(words_, words() - 1, ~bit_word{0});
-    else std::memset(words_, -1, (words() - 1) * sizeof(bit_word));  // shorter than a loop, which is vectorised
-    words_[words() - 1] = all_in(words() - 1);
-  }
-
-  /// Returns: the number of ones.
-  [[nodiscard]] constexpr std::size_t count() const noexcept {
-    std::size_t set = 0;
-    for (std::size_t word = 0; word < words(); ++word) set += count_bits(words_[word]);
-    return set;
-  }
-  /// Returns: the first one from `index` on, or the number of bits.
-  [[nodiscard]] constexpr std::size_t next_set(std::size_t index) const noexcept { return next<0>(index); }
-  /// Returns: the first zero from `index` on, or the number of bits.
-  [[nodiscard]] constexpr std::size_t next_clear(std::size_t index) const noexcept { return next<~bit_word{0}>(index); }
-
-  /// Effects: calls `f(index)` for each zero, in order; `f` may not change the bitmap.
-  template <class F>
-  ASHLAR_INLINE constexpr void for_each_clear(F f) const {
-    for (std::size_t word = 0; word < words(); ++word)
-      for_each_bit(all_in(word) & ~words_[word], [&](std::size_t bit) { f(word * bits_per_word + bit); });
-  }
-  /// Effects: calls `f(first, last)` for each maximal run of ones, `last` excluded.
-  template <class F>
-  ASHLAR_INLINE_FOR_SIZE constexpr void for_each_run(F f) const {
-    for (std::size_t first = next_set(0); first < bits_;) {
-      const std::size_t last = next_clear(first);
-      f(first, last);
-      first = next_set(last);
-    }
-  }
-
-  /// Returns: whether no bit beyond the last is set.
-  [[nodiscard]] constexpr bool invariant() const noexcept {
-    return bits_ == 0 || (words_[words() - 1] & ~all_in(words() - 1)) == 0;
-  }
-
-private:
-  // Returns: the first bit from `index` on that differs from the bits of `Same`, or the number of bits.
-  template <bit_word Same>
-  [[nodiscard]] constexpr std::size_t next(std::size_t index) const noexcept {
-    for (std::size_t word = index / bits_per_word; index < bits_; index = ++word * bits_per_word)
-      if (const bit_word such = (words_[word] ^ Same) >> (index % bits_per_word); such != 0)
-        return min(index + first_bit(such), bits_);
-    return bits_;
-  }
-
-  Word* words_;
-  std::size_t bits_;
-};
-using bitmap = basic_bitmap<bit_word>;
-using const_bitmap = basic_bitmap<const bit_word>;
-
-/// Bit `i` of `mask` stands for the cell `i` cells after `base`. Thread safety: none.
-struct cell_batch {
-  std::byte* base = nullptr;
-  std::uint64_t mask = 0;
-
-  /// Returns: a cell, removed from the batch. The first cell comes last: in a heap it may start at a sampled address,
-  /// which a program with one live block of a class should not get. Expects: the batch is not empty.
-  [[nodiscard]] ASHLAR_INLINE std::byte* take(std::size_t cell_bytes) noexcept {
-    std::byte* const cell = next(cell_bytes);
-    const std::uint64_t left = rest();
-    mask ^= left & (~left + 1);
-    return cell;
-  }
-
-  /// Returns: the place of a cell that `random` chooses, removed from the batch. Expects: the batch is not empty.
-  [[nodiscard]] ASHLAR_INLINE std::size_t take_any(std::uint64_t random) noexcept {
-    const std::size_t place = any_bit(mask, random);
-    mask ^= bit_of(place);
-    return place;
-  }
-
-  /// Returns: the cell that the next `take` returns. Expects: the batch is not empty.
-  [[nodiscard]] ASHLAR_INLINE std::byte* next(std::size_t cell_bytes) const noexcept {
-    return base + first_bit(rest()) * cell_bytes;
-  }
-
-  /// Returns: the mask without the first cell, which comes last.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t all_but_first() const noexcept { return mask & ~std::uint64_t{1}; }
-
-  /// Effects: prefetches the cache lines of the next `cells` cells for writing.
-  /// Expects: `cells` > 0.
-  ASHLAR_INLINE void fetch_ahead(std::size_t cell_bytes, int cells) const noexcept {
-    std::uint64_t left = mask;
-    while (left != 0) {
-      ASHLAR_FETCH_TO_WRITE(base + first_bit(left) * cell_bytes);
-      if (--cells == 0) break;
-      left = without_first(left);
-    }
-  }
-
-  /// Returns: whether a cell that starts at `p` is in the batch.
-  [[nodiscard]] bool has(const void* p, std::size_t cell_bytes) const noexcept {
-    const std::size_t place = (address_of(p) - address_of(base)) / cell_bytes;
-    return place < 64 && ((mask >> place) & 1) != 0;
-  }
-
-private:
-  // The lowest bit of the result is the next cell.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t rest() const noexcept {
-    const std::uint64_t others = all_but_first();
-    return others != 0 ? others : 1;
-  }
-};
-
-/// Cells of one bitmap word on their way back to it: one look-up of the slab for up to 64 cells. Cells that were freed
-/// one after the other are as a rule neighbours, up or down. Thread safety: none.
-template <class Slab>
-struct gathered_cells {
-  Slab* home = nullptr;  // null: no cells
-  std::uint32_t word = 0;
-  std::uint32_t bytes = 0;  // of all cells of the word
-  reciprocal by_cell;
-  cell_batch batch;  // its base is the first cell of the word
-
-  /// Effects: gathers a cell. Returns: false, without an effect, if the cell is of another word or gathered already:
-  /// the bitmap then finds the second free.
-  [[nodiscard]] ASHLAR_INLINE bool add(const void* cell) noexcept {
-    const std::uintptr_t offset = address_of(cell) - address_of(batch.base);
-    if (offset >= bytes) return false;
-    const std::uint64_t bit = std::uint64_t{1} << by_cell.divide(static_cast<std::uint32_t>(offset));
-    const bool is_new = (batch.mask & bit) == 0;
-    batch.mask |= bit;
-    return is_new;
-  }
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
 
 // ashlar/base/growth.hpp
 // Growth policies: the size of the next block as a function of the bytes already held.
@@ -11444,52 +11704,6 @@ struct std::hash<ashlar::ref_ptr<T, Threads, Placement>> {
   }
 };
 
-// ashlar/detail/heap/heap_parts.hpp
-
-#include <type_traits>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
-struct segment;
-class segment_owner;
-template <resource Upstream>
-class extent_map;
-template <resource Upstream>
-class span_store;
-template <resource Upstream>
-class small_store;
-template <resource Upstream>
-class huge_store;
-template <resource Upstream>
-class heap_stores;
-template <class Stores, class Sharing>
-class engine;
-class single_owner;
-template <class Upstream>
-class locked_with_inbox;
-enum class cached : bool { excluded, included };
-template <class Upstream>
-struct heap_parts {
-  using stores = heap_stores<Upstream>;
-  using segment = detail::segment;
-  using space = extent_map<Upstream>;
-};
-template <class Upstream>
-using local_engine = engine<typename heap_parts<Upstream>::stores, single_owner>;
-template <class Upstream>
-using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_inbox<Upstream>>;
-inline constexpr bool frees_travel = checking_level < checking::checked;
-template <class Upstream>
-struct range_of {
-  static constexpr bool is_known = false;
-};
-template <class Upstream>
-inline constexpr bool finds_owners = [] {
-  if constexpr (requires(Upstream& shared) { shared.get().finds_owners; })
-    return std::remove_cvref_t<decltype(std::declval<Upstream&>().get())>::finds_owners;
-  else return false;
-}();
-}
-
 // ashlar/detail/slab/free_chunks.hpp
 
 #include <array>
@@ -11608,268 +11822,6 @@ private:
 };
 }
 
-// ashlar/os/random_bits.hpp
-// The coarse clock, and random bits for placement.
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
-#if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
-#include <elf.h>
-#define ASHLAR_HAS_VDSO 1
-#else
-#define ASHLAR_HAS_VDSO 0
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-#if ASHLAR_HAS_VDSO
-
-/// The symbols of the image of a shared library in memory. Lifetime: the image outlives it.
-class vdso_symbols {
-public:
-  ASHLAR_COLD explicit vdso_symbols(std::uintptr_t image) noexcept {
-    const auto& head = *at<Elf64_Ehdr>(image);
-    const auto* const parts = at<Elf64_Phdr>(image + head.e_phoff);
-    const Elf64_Phdr *dynamic = nullptr, *loaded = nullptr;
-    for (std::size_t i = 0; i != head.e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD && loaded == nullptr) loaded = &parts[i];
-      if (parts[i].p_type == PT_DYNAMIC) dynamic = &parts[i];
-    }
-    if (loaded == nullptr || dynamic == nullptr) return;
-    bias_ = image + loaded->p_offset - loaded->p_vaddr;
-    for (const auto* each = at<Elf64_Dyn>(image + dynamic->p_offset); each->d_tag != DT_NULL; ++each)
-      note(each->d_tag, bias_ + each->d_un.d_ptr);
-  }
-
-  /// Returns: the address of the function, or 0.
-  [[nodiscard]] ASHLAR_COLD std::uintptr_t find(const char* name) const noexcept {
-    if (names_ == nullptr || symbols_ == nullptr) return 0;
-    for (std::uint32_t i = 0; i < count_; ++i)
-      if (symbols_[i].st_shndx != SHN_UNDEF && is_same(names_ + symbols_[i].st_name, name))
-        return bias_ + symbols_[i].st_value;
-    return 0;
-  }
-
-private:
-  template <class T>
-  [[nodiscard]] static const T* at(std::uintptr_t address) noexcept {
-    return reinterpret_cast<const T*>(address);
-  }
-
-  [[nodiscard]] static bool is_same(const char* a, const char* b) noexcept {
-    while (*a != '\0' && *a == *b) ++a, ++b;
-    return *a == *b;
-  }
-
-  void note(std::int64_t tag, std::uintptr_t address) noexcept {
-    if (tag == DT_STRTAB) names_ = at<char>(address);
-    else if (tag == DT_SYMTAB) symbols_ = at<Elf64_Sym>(address);
-    else if (tag == DT_HASH) count_ = at<std::uint32_t>(address)[1];
-    else if (tag == DT_GNU_HASH && count_ == 0) count_ = count_in(at<std::uint32_t>(address));
-  }
-
-  // The table has no count: the last chain of symbols ends with the last symbol.
-  [[nodiscard]] static std::uint32_t count_in(const std::uint32_t* table) noexcept {
-    const std::uint32_t buckets = table[0], first = table[1], words = table[2];
-    const std::uint32_t* const bucket = table + 4 + words * 2;
-    std::uint32_t last = 0;
-    for (std::uint32_t i = 0; i != buckets; ++i)
-      if (bucket[i] > last) last = bucket[i];
-    if (last < first) return first;
-    const std::uint32_t* const chain = bucket + buckets;
-    while ((chain[last - first] & 1) == 0) ++last;
-    return last + 1;
-  }
-
-  std::uintptr_t bias_ = 0;
-  const char* names_ = nullptr;
-  const Elf64_Sym* symbols_ = nullptr;
-  std::uint32_t count_ = 0;
-};
-
-#endif
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#if ASHLAR_POSIX
-#include <time.h>
-#elif ASHLAR_WINDOWS
-#elif ASHLAR_HOSTED
-#include <chrono>
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-#if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
-
-/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the time.
-/// Constant-initialised. Thread safety: any thread; async-signal-safe.
-class kernel_clock {
-public:
-  /// Effects: finds the function, so that no later call asks for it.
-  static void find() noexcept { static_cast<void>(function()); }
-
-  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
-    timespec time = {};
-    const auto read = function();
-    if (read == nullptr || read(clock, &time) != 0) call_kernel(SYS_clock_gettime, clock, &time);
-    return time;
-  }
-
-private:
-  using reader = int (*)(clockid_t, timespec*);
-  static constexpr std::uintptr_t none = 1;  // no function has this address
-
-  [[nodiscard]] static reader function() noexcept {
-    std::uintptr_t known = function_.load(memory_order_relaxed);
-    if (known == 0) function_.store(known = search(), memory_order_relaxed);
-    return known == none ? nullptr : reinterpret_cast<reader>(known);
-  }
-
-  [[nodiscard]] ASHLAR_COLD static std::uintptr_t search() noexcept {
-#if defined(__aarch64__)
-    constexpr const char* name = "__kernel_clock_gettime";
-#else
-    constexpr const char* name = "__vdso_clock_gettime";
-#endif
-    const std::uintptr_t image = auxiliary_value<AT_SYSINFO_EHDR>::get();
-    const std::uintptr_t found = image != 0 ? vdso_symbols(image).find(name) : 0;
-    return found != 0 ? found : none;
-  }
-
-  static inline constinit atomic<std::uintptr_t> function_ = 0;
-};
-
-#elif ASHLAR_POSIX
-
-struct kernel_clock {
-  static void find() noexcept {}
-  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
-    timespec time = {};
-    static_cast<void>(::clock_gettime(clock, &time));
-    return time;
-  }
-};
-
-#endif
-
-/// Returns: milliseconds since some start, monotonic, a few behind at most (on Windows 16). Modulo 2^32: differences
-/// are right up to 49 days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time
-/// stands still. Thread safety: any thread; async-signal-safe.
-[[nodiscard]] inline std::uint32_t coarse_ms() noexcept {
-#if ASHLAR_POSIX
-#if defined(CLOCK_MONOTONIC_COARSE)
-  constexpr clockid_t clock = CLOCK_MONOTONIC_COARSE;
-#else
-  constexpr clockid_t clock = CLOCK_MONOTONIC;
-#endif
-  const timespec now = kernel_clock::now(clock);
-  return static_cast<std::uint32_t>(now.tv_sec) * 1000 + static_cast<std::uint32_t>(now.tv_nsec / 1'000'000);
-#elif ASHLAR_WINDOWS
-  return static_cast<std::uint32_t>(::GetTickCount64());
-#elif ASHLAR_HOSTED
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-#else
-  return 0;
-#endif
-}
-
-/// Returns: microseconds since some start, monotonic, modulo 2^32. Otherwise as `coarse_ms`. Complexity: 20 to 50 ns.
-[[nodiscard]] inline std::uint32_t fine_us() noexcept {
-#if ASHLAR_POSIX
-  const timespec now = kernel_clock::now(CLOCK_MONOTONIC);
-  return static_cast<std::uint32_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint32_t>(now.tv_nsec / 1000);
-#else
-  return coarse_ms() * 1000;
-#endif
-}
-
-/// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
-/// use, so that a constant-initialised object has one. Thread safety: none.
-class random_bits {
-public:
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
-    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
-    return mixed(state_ += 0x9E3779B97F4A7C15u);
-  }
-
-  /// Returns: whether there is a seed of this epoch, without which the next call takes longer.
-  [[nodiscard]] ASHLAR_INLINE bool is_seeded() const noexcept { return epoch_ == random_epoch::number(); }
-
-  /// Returns: a random number below 64. One word serves for ten of them.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64() noexcept {
-    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
-    return next_of_64_seeded();
-  }
-  /// As above. Expects: `is_seeded`.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64_seeded() noexcept {
-    if (ASHLAR_UNLIKELY(rest_ <= 1)) rest_ = next() >> 4 | std::uint64_t{1} << 60;  // the one marks the end
-    const std::uint64_t chosen = rest_ % 64;
-    rest_ /= 64;
-    return chosen;
-  }
-
-private:
-  ASHLAR_COLD void seed() noexcept {
-    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ coarse_ms();
-    rest_ = 0;
-    epoch_ = random_epoch::number();
-  }
-
-  std::uint64_t state_ = 0;
-  std::uint64_t rest_ = 0;
-  std::uint32_t epoch_ = 0;
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-// ashlar/resource/new_delete_resource.hpp
-// A resource over the program's operator new and operator delete.
-
-#include <cstddef>
-#include <new>
-
-namespace ashlar::ASHLAR_ABI {
-
-/// Stateless: all instances are equal. A block of 0 bytes has a unique address.
-/// Thread safety and complexity: as operator new.
-class new_delete_resource {
-public:
-  static constexpr bool is_thread_safe = true;
-  static constexpr bool is_process_wide = true;
-
-  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
-  }
-
-  /// Returns: a block, or null. Expects: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
-    if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
-    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
-  }
-
-  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
-  void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
-    if (alignment <= default_alignment) ::operator delete(p);
-    else ::operator delete(p, std::align_val_t{alignment});
-  }
-
-  [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;
-
-private:
-  static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-};
-
-static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
-
-}  // namespace ashlar::ASHLAR_ABI
-
 // ashlar/resource/page_store.hpp
 // The store of free pages of the process, under all resources that name no upstream: it gives back by time.
 
@@ -11882,6 +11834,9 @@ static_assert(try_resource<new_delete_resource> && process_wide_resource<new_del
 #include <utility>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+template <resource Upstream>
+class extent_map;
 
 /// The free memory of the process, in chunks of powers of two, each at a multiple of its size. Chunks below a span of
 /// 64 KiB are halves of larger ones; spans and larger ones come from the system, several at once where it takes parts
@@ -15550,9 +15505,30 @@ private:
 
 // ashlar/detail/thread/process_cache.hpp
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 namespace ashlar::ASHLAR_ABI::detail {
+class thread_binding {
+public:
+  ASHLAR_INLINE void expect_own_thread(const void* pool, std::size_t cell_bytes) noexcept {
+    if (ASHLAR_UNLIKELY(owner_.load(memory_order_relaxed) != this_thread_)) bind(pool, cell_bytes);
+  }
+private:
+  static constexpr std::size_t nobody = 0;
+  static constexpr std::size_t anybody = max_size;
+  static constexpr std::size_t unnumbered = max_size - 1;
+  ASHLAR_COLD void bind(const void* pool, std::size_t cell_bytes) noexcept {
+    if (this_thread_ == unnumbered) this_thread_ = latest_.fetch_add(1, memory_order_relaxed) + 1;
+    std::size_t owner = nobody;
+    if (owner_.compare_exchange_strong(owner, this_thread_, memory_order_relaxed, memory_order_relaxed)) return;
+    if (owner_.exchange(anybody, memory_order_relaxed) == anybody) return;
+    report({.what = "used a pool of one_thread in a second thread", .resource = pool, .size = cell_bytes});
+  }
+  static inline constinit atomic<std::size_t> latest_ = nobody;
+  static inline constinit ASHLAR_THREAD_LOCAL std::size_t this_thread_ = unnumbered;
+  atomic<std::size_t> owner_ = nobody;
+};
 template <class Owner>
 class cache_in_place {
   using cache_type = typename Owner::cache_type;
@@ -15608,32 +15584,6 @@ private:
   }
   static inline constinit thread_local state state_ = state::fresh;
   static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
-};
-}
-
-// ashlar/detail/thread/thread_binding.hpp
-
-#include <cstddef>
-namespace ashlar::ASHLAR_ABI::detail {
-class thread_binding {
-public:
-  ASHLAR_INLINE void expect_own_thread(const void* pool, std::size_t cell_bytes) noexcept {
-    if (ASHLAR_UNLIKELY(owner_.load(memory_order_relaxed) != this_thread_)) bind(pool, cell_bytes);
-  }
-private:
-  static constexpr std::size_t nobody = 0;
-  static constexpr std::size_t anybody = max_size;
-  static constexpr std::size_t unnumbered = max_size - 1;
-  ASHLAR_COLD void bind(const void* pool, std::size_t cell_bytes) noexcept {
-    if (this_thread_ == unnumbered) this_thread_ = latest_.fetch_add(1, memory_order_relaxed) + 1;
-    std::size_t owner = nobody;
-    if (owner_.compare_exchange_strong(owner, this_thread_, memory_order_relaxed, memory_order_relaxed)) return;
-    if (owner_.exchange(anybody, memory_order_relaxed) == anybody) return;
-    report({.what = "used a pool of one_thread in a second thread", .resource = pool, .size = cell_bytes});
-  }
-  static inline constinit atomic<std::size_t> latest_ = nobody;
-  static inline constinit ASHLAR_THREAD_LOCAL std::size_t this_thread_ = unnumbered;
-  atomic<std::size_t> owner_ = nobody;
 };
 }
 
@@ -16385,6 +16335,50 @@ public:
 };
 
 static_assert(try_resource<fixed_block_pool<64>> && owning_resource<fixed_block_pool<64>>);
+
+}  // namespace ashlar::ASHLAR_ABI
+
+// ashlar/resource/new_delete_resource.hpp
+// A resource over the program's operator new and operator delete.
+
+#include <cstddef>
+#include <new>
+
+namespace ashlar::ASHLAR_ABI {
+
+/// Stateless: all instances are equal. A block of 0 bytes has a unique address.
+/// Thread safety and complexity: as operator new.
+class new_delete_resource {
+public:
+  static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
+
+  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
+    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
+    if (alignment <= default_alignment) ::operator delete(p);
+    else ::operator delete(p, std::align_val_t{alignment});
+  }
+
+  [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;
+
+private:
+  static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+};
+
+static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
 
 }  // namespace ashlar::ASHLAR_ABI
 
@@ -18624,12 +18618,135 @@ static_assert(std::random_access_iterator<offset_ptr<int>> && !std::is_trivially
 
 }  // namespace ashlar::ASHLAR_ABI::interprocess
 
-// ashlar/detail/stack/chunk.hpp
+// ashlar/detail/stack/chunk_store.hpp
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
+#include <type_traits>
+#include <utility>
 namespace ashlar::ASHLAR_ABI::detail {
+struct mark_ticket {
+  std::size_t depth = 0;
+  std::uint64_t number = 0;
+};
+class marker_registry {
+public:
+  static constexpr std::size_t remembered = 32;
+  constexpr marker_registry() = default;
+  [[nodiscard]] mark_ticket open() noexcept {
+    const mark_ticket opened{++depth_, ++last_number_};
+    latest_[depth_ % remembered] = opened;
+    return opened;
+  }
+  [[nodiscard]] bool is_good(const mark_ticket& ticket) const noexcept {
+    const mark_ticket& known = latest_[ticket.depth % remembered];
+    if (ticket.depth == 0 || ticket.depth > depth_) return false;
+    return known.depth != ticket.depth || known.number == ticket.number;
+  }
+  void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
+  void close_all() noexcept { depth_ = 0; }
+private:
+  std::size_t depth_ = 0;
+  std::uint64_t last_number_ = 0;
+  mark_ticket latest_[remembered] = {};
+};
+struct marker_book : if_checked<marker_registry> {
+  using ticket = if_checked<mark_ticket>;
+};
+struct finalizer {
+  finalizer* next = nullptr;
+  void (*end)(finalizer*) noexcept = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
+  void put_on(finalizer* other) noexcept {
+    next = other;
+    seal.set(right_seal());
+  }
+  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
+    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
+  }
+};
+template <class T>
+struct finalized {
+  finalizer entry;
+  union {
+    T object;
+  };
+  template <class... Args>
+  explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
+  finalized(const finalized&) = delete;
+  finalized& operator=(const finalized&) = delete;
+  ~finalized() {}
+private:
+  static void end_one(finalizer* entry) noexcept {
+    std::destroy_at(std::addressof(static_cast<finalized*>(static_cast<void*>(entry))->object));
+  }
+};
+template <class T>
+struct finalized_array {
+  finalizer entry{.end = end_all};
+  std::size_t count = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
+  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
+  [[nodiscard]] T* elements() noexcept {
+    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
+  }
+  void build(std::size_t n) {
+    struct unfinished {
+      finalized_array* array;
+      ~unfinished() {
+        if (array != nullptr) array->destroy();
+      }
+    } until_built{this};
+    for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
+    until_built.array = nullptr;
+    counted.set(seal_of(&count, count));
+  }
+  void destroy() noexcept {
+    for (; count != 0; --count) std::destroy_at(elements() + count - 1);
+  }
+private:
+  static void end_all(finalizer* entry) noexcept {
+    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
+    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
+      report({.kind = fault::underflow,
+              .what = "bytes before the first element of an array were written to",
+              .pointer = array->elements()});
+    array->destroy();
+  }
+};
+class finalizers {
+public:
+  using entry_type = finalizer;
+  template <class T>
+  using object = finalized<T>;
+  template <class T>
+  using array = finalized_array<T>;
+  constexpr finalizers() = default;
+  void push(finalizer& entry) noexcept {
+    entry.put_on(first_);
+    first_ = &entry;
+  }
+  void run_down_to(const finalizer* last, const void* arena) noexcept {
+    while (first_ != last) {
+      finalizer* const leaving = first_;
+      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
+      first_ = leaving->next;
+      leaving->end(leaving);
+    }
+  }
+  [[nodiscard]] finalizer* first() const noexcept { return first_; }
+private:
+  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
+    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
+           entry, arena);
+  }
+  finalizer* first_ = nullptr;
+};
 struct chunk {
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;
   chunk* below = nullptr;
@@ -18685,16 +18802,6 @@ private:
   }
 };
 static_assert(sizeof(chunk) == (5 + 2 * if_checked<chunk>::is_there) * sizeof(void*));
-}
-
-// ashlar/detail/stack/chunk_store.hpp
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
 class bump {
 public:
   constexpr bump() = default;
@@ -18868,143 +18975,6 @@ private:
   chunk* spares_ = nullptr;
   ASHLAR_NO_UNIQUE_ADDRESS if_checked<const void*> arena_;
   ASHLAR_NO_UNIQUE_ADDRESS Upstream upstream_;
-};
-}
-
-// ashlar/detail/stack/finalizers.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <new>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
-struct finalizer {
-  finalizer* next = nullptr;
-  void (*end)(finalizer*) noexcept = nullptr;
-  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
-  void put_on(finalizer* other) noexcept {
-    next = other;
-    seal.set(right_seal());
-  }
-  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
-private:
-  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
-    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
-  }
-};
-template <class T>
-struct finalized {
-  finalizer entry;
-  union {
-    T object;
-  };
-  template <class... Args>
-  explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
-  finalized(const finalized&) = delete;
-  finalized& operator=(const finalized&) = delete;
-  ~finalized() {}
-private:
-  static void end_one(finalizer* entry) noexcept {
-    std::destroy_at(std::addressof(static_cast<finalized*>(static_cast<void*>(entry))->object));
-  }
-};
-template <class T>
-struct finalized_array {
-  finalizer entry{.end = end_all};
-  std::size_t count = 0;
-  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
-  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
-  [[nodiscard]] T* elements() noexcept {
-    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
-  }
-  void build(std::size_t n) {
-    struct unfinished {
-      finalized_array* array;
-      ~unfinished() {
-        if (array != nullptr) array->destroy();
-      }
-    } until_built{this};
-    for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
-    until_built.array = nullptr;
-    counted.set(seal_of(&count, count));
-  }
-  void destroy() noexcept {
-    for (; count != 0; --count) std::destroy_at(elements() + count - 1);
-  }
-private:
-  static void end_all(finalizer* entry) noexcept {
-    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
-    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
-      report({.kind = fault::underflow,
-              .what = "bytes before the first element of an array were written to",
-              .pointer = array->elements()});
-    array->destroy();
-  }
-};
-class finalizers {
-public:
-  using entry_type = finalizer;
-  template <class T>
-  using object = finalized<T>;
-  template <class T>
-  using array = finalized_array<T>;
-  constexpr finalizers() = default;
-  void push(finalizer& entry) noexcept {
-    entry.put_on(first_);
-    first_ = &entry;
-  }
-  void run_down_to(const finalizer* last, const void* arena) noexcept {
-    while (first_ != last) {
-      finalizer* const leaving = first_;
-      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
-      first_ = leaving->next;
-      leaving->end(leaving);
-    }
-  }
-  [[nodiscard]] finalizer* first() const noexcept { return first_; }
-private:
-  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
-    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
-           entry, arena);
-  }
-  finalizer* first_ = nullptr;
-};
-}
-
-// ashlar/detail/stack/marker_registry.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-namespace ashlar::ASHLAR_ABI::detail {
-struct mark_ticket {
-  std::size_t depth = 0;
-  std::uint64_t number = 0;
-};
-class marker_registry {
-public:
-  static constexpr std::size_t remembered = 32;
-  constexpr marker_registry() = default;
-  [[nodiscard]] mark_ticket open() noexcept {
-    const mark_ticket opened{++depth_, ++last_number_};
-    latest_[depth_ % remembered] = opened;
-    return opened;
-  }
-  [[nodiscard]] bool is_good(const mark_ticket& ticket) const noexcept {
-    const mark_ticket& known = latest_[ticket.depth % remembered];
-    if (ticket.depth == 0 || ticket.depth > depth_) return false;
-    return known.depth != ticket.depth || known.number == ticket.number;
-  }
-  void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
-  void close_all() noexcept { depth_ = 0; }
-private:
-  std::size_t depth_ = 0;
-  std::uint64_t last_number_ = 0;
-  mark_ticket latest_[remembered] = {};
-};
-struct marker_book : if_checked<marker_registry> {
-  using ticket = if_checked<mark_ticket>;
 };
 }
 
@@ -22538,28 +22508,6 @@ private:
 }
 }
 
-// ashlar/detail/support/function_ref.hpp
-
-#include <concepts>
-#include <memory>
-#include <type_traits>
-namespace ashlar::ASHLAR_ABI::detail {
-template <class... Args>
-class function_ref {
-public:
-  template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
-  function_ref(F&& f) noexcept
-      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
-          static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
-        }) {}
-  void operator()(Args... args) const { call_(of_, args...); }
-private:
-  void* of_;
-  void (*call_)(void* of, Args... args);
-};
-}
-
 // ashlar/detail/heap/heap_api.hpp
 
 #include <cstddef>
@@ -24515,6 +24463,52 @@ static_assert(self_describing_resource<bounded_heap<>> && expanding_resource<bou
 static_assert(at_least_resource<bounded_heap<>>);
 
 }  // namespace ashlar::ASHLAR_ABI
+
+// ashlar/detail/heap/heap_parts.hpp
+
+#include <type_traits>
+#include <utility>
+namespace ashlar::ASHLAR_ABI::detail {
+struct segment;
+class segment_owner;
+template <resource Upstream>
+class extent_map;
+template <resource Upstream>
+class span_store;
+template <resource Upstream>
+class small_store;
+template <resource Upstream>
+class huge_store;
+template <resource Upstream>
+class heap_stores;
+template <class Stores, class Sharing>
+class engine;
+class single_owner;
+template <class Upstream>
+class locked_with_inbox;
+enum class cached : bool { excluded, included };
+template <class Upstream>
+struct heap_parts {
+  using stores = heap_stores<Upstream>;
+  using segment = detail::segment;
+  using space = extent_map<Upstream>;
+};
+template <class Upstream>
+using local_engine = engine<typename heap_parts<Upstream>::stores, single_owner>;
+template <class Upstream>
+using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_inbox<Upstream>>;
+inline constexpr bool frees_travel = checking_level < checking::checked;
+template <class Upstream>
+struct range_of {
+  static constexpr bool is_known = false;
+};
+template <class Upstream>
+inline constexpr bool finds_owners = [] {
+  if constexpr (requires(Upstream& shared) { shared.get().finds_owners; })
+    return std::remove_cvref_t<decltype(std::declval<Upstream&>().get())>::finds_owners;
+  else return false;
+}();
+}
 
 // ashlar/detail/heap/page_discard.hpp
 
@@ -27313,48 +27307,6 @@ protected:
   std::size_t count_ = 0;
 };
 }
-
-// ashlar/os/process_limits.hpp
-// What the system lets a process have: processors and mappings.
-
-#include <cstddef>
-#include <cstdint>
-
-#if defined(ASHLAR_HAS_KERNEL)
-#include <fcntl.h>
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// Returns: processors on which the calling thread may run; 64 where there are more than 1024, and 1 where no system
-/// tells.
-[[nodiscard]] inline std::uint32_t usable_processors() noexcept {
-#if defined(ASHLAR_HAS_KERNEL)
-  bit_word words[1024 / bits_per_word] = {};
-  if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
-  std::size_t count = 0;
-  for (const bit_word each : words) count += count_bits(each);
-  return static_cast<std::uint32_t>(count);
-#else
-  return 1;
-#endif
-}
-
-/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
-[[nodiscard]] inline std::size_t max_mappings() noexcept {
-  std::size_t found = 0;
-#if defined(ASHLAR_HAS_KERNEL)
-  constexpr int no_directory = -1;
-  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  char digits[20];
-  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
-  if (file >= 0) call_kernel(SYS_close, file);
-  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
-#endif
-  return found != 0 ? found : 65'530;
-}
-
-}  // namespace ashlar::ASHLAR_ABI::detail
 
 // ashlar/detail/heap/span_guards.hpp
 

@@ -3903,8 +3903,15 @@ class buffer_pool;
 
 }  // namespace ashlar::ASHLAR_ABI
 
-// ashlar/os/windows.hpp
-// The functions of Windows that the library calls, declared as <windows.h> declares them, but without its macros.
+// ashlar/os/native.hpp
+// What others of this folder stand on: the functions of Windows that the library calls, declared as <windows.h>
+// declares them, but without its macros; and the thread whose stack contains an object: a forked child may lack it, and
+// use the stack again.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
 #if ASHLAR_WINDOWS
 
@@ -3983,6 +3990,74 @@ inline void keep_module_of(const void* address) noexcept {
 
 #undef ASHLAR_WINDOWS_SIZE
 #endif
+
+#if defined(__linux__) && ASHLAR_POSIX
+#include <pthread.h>
+#define ASHLAR_FINDS_STACK 1
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// The thread whose stack contains an object; none for other objects, and on the stack of the main thread. A
+/// forked child lacks all threads but one, and glibc gives their stacks to its next threads, but not the main one's.
+class stack_thread {
+public:
+  constexpr stack_thread() noexcept = default;
+  /// Expects: the thread that makes the object calls it; the stack of another thread is not found. Complexity: two
+  /// compares, except that each thread asks the C library for its stack, once.
+  explicit constexpr stack_thread([[maybe_unused]] const void* object) noexcept {
+#if defined(ASHLAR_FINDS_STACK)
+    if (!std::is_constant_evaluated() && is_on_own_stack(reinterpret_cast<std::uintptr_t>(object))) thread_ = own();
+#endif
+  }
+
+  [[nodiscard]] constexpr bool is_any() const noexcept { return thread_ != 0; }
+  /// Returns: whether a forked child lacks the thread. Expects: the child has no second thread yet.
+  [[nodiscard]] bool is_gone() const noexcept { return is_any() && thread_ != own(); }
+
+  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread.
+  [[nodiscard]] static bool is_on_own([[maybe_unused]] const void* object) noexcept {
+#if defined(ASHLAR_FINDS_STACK)
+    const auto at = reinterpret_cast<std::uintptr_t>(object);
+    return lowest_ != 0 && at >= lowest_ && at < own();  // its maker has asked
+#else
+    return true;
+#endif
+  }
+
+private:
+#if defined(ASHLAR_FINDS_STACK)
+  // It lies behind the thread's stack, but before the main thread's.
+  [[nodiscard]] static std::uintptr_t own() noexcept { return std::bit_cast<std::uintptr_t>(::pthread_self()); }
+
+  // Not inlined: objects of its caller lie above its frame.
+  [[nodiscard]] ASHLAR_NOINLINE static bool is_on_own_stack(std::uintptr_t object) noexcept {
+    if (object < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) || object >= own()) return false;
+    if (lowest_ == 0) ask();  // the frame may be in a stack that the program has made
+    return object >= lowest_;
+  }
+
+  ASHLAR_COLD static void ask() noexcept {
+    lowest_ = UINTPTR_MAX;  // if this fails, or allocates and comes here again
+    ::pthread_attr_t all;
+    if (::pthread_getattr_np(::pthread_self(), &all) != 0) return;
+    void* start = nullptr;
+    std::size_t bytes = 0;
+    if (::pthread_attr_getstack(&all, &start, &bytes) == 0) lowest_ = reinterpret_cast<std::uintptr_t>(start);
+    ::pthread_attr_destroy(&all);
+  }
+
+  static inline constinit ASHLAR_THREAD_LOCAL std::uintptr_t lowest_ = 0;  // of the stack; 0: not asked yet
+#else
+  [[nodiscard]] static std::uintptr_t own() noexcept { return 0; }
+#endif
+
+  std::uintptr_t thread_ = 0;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#undef ASHLAR_FINDS_STACK
 
 // ashlar/os/system_calls.hpp
 // The system calls behind pages, as a policy: tests substitute failing calls.
@@ -4367,7 +4442,8 @@ private:
 #endif
 
 // ashlar/os/pages.hpp
-// Whole pages of the operating system at any alignment: reserve, commit, decommit, release.
+// Whole pages of the operating system at any alignment: reserve, commit, decommit, release; and what the system lets a
+// process have: processors and mappings.
 
 #include <cstddef>
 #include <cstdint>
@@ -4549,6 +4625,42 @@ private:
 using pages = basic_pages<detail::system_calls>;
 
 }  // namespace ashlar::ASHLAR_ABI::os
+
+#if defined(ASHLAR_HAS_KERNEL)
+#include <fcntl.h>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Returns: processors on which the calling thread may run; 64 where there are more than 1024, and 1 where no system
+/// tells.
+[[nodiscard]] inline std::uint32_t usable_processors() noexcept {
+#if defined(ASHLAR_HAS_KERNEL)
+  bit_word words[1024 / bits_per_word] = {};
+  if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
+  std::size_t count = 0;
+  for (const bit_word each : words) count += count_bits(each);
+  return static_cast<std::uint32_t>(count);
+#else
+  return 1;
+#endif
+}
+
+/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
+[[nodiscard]] inline std::size_t max_mappings() noexcept {
+  std::size_t found = 0;
+#if defined(ASHLAR_HAS_KERNEL)
+  constexpr int no_directory = -1;
+  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  char digits[20];
+  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
+  if (file >= 0) call_kernel(SYS_close, file);
+  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
+#endif
+  return found != 0 ? found : 65'530;
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 // ashlar/os/huge_pages.hpp
 // Huge pages: those that the machine has set aside, or else transparent ones.
@@ -4911,55 +5023,15 @@ public:
 
 #undef ASHLAR_HAS_PROCESS_BARRIER
 
-// ashlar/os/process_limits.hpp
-// What the system lets a process have: processors and mappings.
-
-#include <cstddef>
-#include <cstdint>
-
-#if defined(ASHLAR_HAS_KERNEL)
-#include <fcntl.h>
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// Returns: processors on which the calling thread may run; 64 where there are more than 1024, and 1 where no system
-/// tells.
-[[nodiscard]] inline std::uint32_t usable_processors() noexcept {
-#if defined(ASHLAR_HAS_KERNEL)
-  bit_word words[1024 / bits_per_word] = {};
-  if (call_kernel(SYS_sched_getaffinity, 0, sizeof words, words) <= 0) return 64;
-  std::size_t count = 0;
-  for (const bit_word each : words) count += count_bits(each);
-  return static_cast<std::uint32_t>(count);
-#else
-  return 1;
-#endif
-}
-
-/// Returns: the mappings that the system lets a process have (`vm.max_map_count`), or Linux's default.
-[[nodiscard]] inline std::size_t max_mappings() noexcept {
-  std::size_t found = 0;
-#if defined(ASHLAR_HAS_KERNEL)
-  constexpr int no_directory = -1;
-  const long file = call_kernel(SYS_openat, no_directory, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  char digits[20];
-  const long length = file >= 0 ? call_kernel(SYS_read, file, digits, sizeof digits) : 0;
-  if (file >= 0) call_kernel(SYS_close, file);
-  for (long i = 0; i < length && digits[i] >= '0'; ++i) found = 10 * found + static_cast<std::size_t>(digits[i] - '0');
-#endif
-  return found != 0 ? found : 65'530;
-}
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-// ashlar/os/process_secret.hpp
-// The secrets of a process and of its forks, and the canaries of all resources.
+// ashlar/os/random_bits.hpp
+// The secrets of a process and of its forks, the canaries of all resources; the coarse clock, and random bits for
+// placement.
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #if defined(__linux__) && ASHLAR_POSIX
 #include <sys/auxv.h>
@@ -5145,6 +5217,217 @@ inline void fill_canary(std::byte* from, const std::byte* to, std::size_t reques
   while (to != from && to[-1] == canary_byte(to - 1, requested)) --to;
   return to;
 }
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
+#include <elf.h>
+#define ASHLAR_HAS_VDSO 1
+#else
+#define ASHLAR_HAS_VDSO 0
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+#if ASHLAR_HAS_VDSO
+
+/// The symbols of the image of a shared library in memory. Lifetime: the image outlives it.
+class vdso_symbols {
+public:
+  ASHLAR_COLD explicit vdso_symbols(std::uintptr_t image) noexcept {
+    const auto& head = *at<Elf64_Ehdr>(image);
+    const auto* const parts = at<Elf64_Phdr>(image + head.e_phoff);
+    const Elf64_Phdr *dynamic = nullptr, *loaded = nullptr;
+    for (std::size_t i = 0; i != head.e_phnum; ++i) {
+      if (parts[i].p_type == PT_LOAD && loaded == nullptr) loaded = &parts[i];
+      if (parts[i].p_type == PT_DYNAMIC) dynamic = &parts[i];
+    }
+    if (loaded == nullptr || dynamic == nullptr) return;
+    bias_ = image + loaded->p_offset - loaded->p_vaddr;
+    for (const auto* each = at<Elf64_Dyn>(image + dynamic->p_offset); each->d_tag != DT_NULL; ++each)
+      note(each->d_tag, bias_ + each->d_un.d_ptr);
+  }
+
+  /// Returns: the address of the function, or 0.
+  [[nodiscard]] ASHLAR_COLD std::uintptr_t find(const char* name) const noexcept {
+    if (names_ == nullptr || symbols_ == nullptr) return 0;
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (symbols_[i].st_shndx != SHN_UNDEF && is_same(names_ + symbols_[i].st_name, name))
+        return bias_ + symbols_[i].st_value;
+    return 0;
+  }
+
+private:
+  template <class T>
+  [[nodiscard]] static const T* at(std::uintptr_t address) noexcept {
+    return reinterpret_cast<const T*>(address);
+  }
+
+  [[nodiscard]] static bool is_same(const char* a, const char* b) noexcept {
+    while (*a != '\0' && *a == *b) ++a, ++b;
+    return *a == *b;
+  }
+
+  void note(std::int64_t tag, std::uintptr_t address) noexcept {
+    if (tag == DT_STRTAB) names_ = at<char>(address);
+    else if (tag == DT_SYMTAB) symbols_ = at<Elf64_Sym>(address);
+    else if (tag == DT_HASH) count_ = at<std::uint32_t>(address)[1];
+    else if (tag == DT_GNU_HASH && count_ == 0) count_ = count_in(at<std::uint32_t>(address));
+  }
+
+  // The table has no count: the last chain of symbols ends with the last symbol.
+  [[nodiscard]] static std::uint32_t count_in(const std::uint32_t* table) noexcept {
+    const std::uint32_t buckets = table[0], first = table[1], words = table[2];
+    const std::uint32_t* const bucket = table + 4 + words * 2;
+    std::uint32_t last = 0;
+    for (std::uint32_t i = 0; i != buckets; ++i)
+      if (bucket[i] > last) last = bucket[i];
+    if (last < first) return first;
+    const std::uint32_t* const chain = bucket + buckets;
+    while ((chain[last - first] & 1) == 0) ++last;
+    return last + 1;
+  }
+
+  std::uintptr_t bias_ = 0;
+  const char* names_ = nullptr;
+  const Elf64_Sym* symbols_ = nullptr;
+  std::uint32_t count_ = 0;
+};
+
+#endif
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#if ASHLAR_POSIX
+#include <time.h>
+#elif ASHLAR_WINDOWS
+#elif ASHLAR_HOSTED
+#include <chrono>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+#if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
+
+/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the time.
+/// Constant-initialised. Thread safety: any thread; async-signal-safe.
+class kernel_clock {
+public:
+  /// Effects: finds the function, so that no later call asks for it.
+  static void find() noexcept { static_cast<void>(function()); }
+
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    const auto read = function();
+    if (read == nullptr || read(clock, &time) != 0) call_kernel(SYS_clock_gettime, clock, &time);
+    return time;
+  }
+
+private:
+  using reader = int (*)(clockid_t, timespec*);
+  static constexpr std::uintptr_t none = 1;  // no function has this address
+
+  [[nodiscard]] static reader function() noexcept {
+    std::uintptr_t known = function_.load(memory_order_relaxed);
+    if (known == 0) function_.store(known = search(), memory_order_relaxed);
+    return known == none ? nullptr : reinterpret_cast<reader>(known);
+  }
+
+  [[nodiscard]] ASHLAR_COLD static std::uintptr_t search() noexcept {
+#if defined(__aarch64__)
+    constexpr const char* name = "__kernel_clock_gettime";
+#else
+    constexpr const char* name = "__vdso_clock_gettime";
+#endif
+    const std::uintptr_t image = auxiliary_value<AT_SYSINFO_EHDR>::get();
+    const std::uintptr_t found = image != 0 ? vdso_symbols(image).find(name) : 0;
+    return found != 0 ? found : none;
+  }
+
+  static inline constinit atomic<std::uintptr_t> function_ = 0;
+};
+
+#elif ASHLAR_POSIX
+
+struct kernel_clock {
+  static void find() noexcept {}
+  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
+    timespec time = {};
+    static_cast<void>(::clock_gettime(clock, &time));
+    return time;
+  }
+};
+
+#endif
+
+/// Returns: milliseconds since some start, monotonic, a few behind at most (on Windows 16). Modulo 2^32: differences
+/// are right up to 49 days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time
+/// stands still. Thread safety: any thread; async-signal-safe.
+[[nodiscard]] inline std::uint32_t coarse_ms() noexcept {
+#if ASHLAR_POSIX
+#if defined(CLOCK_MONOTONIC_COARSE)
+  constexpr clockid_t clock = CLOCK_MONOTONIC_COARSE;
+#else
+  constexpr clockid_t clock = CLOCK_MONOTONIC;
+#endif
+  const timespec now = kernel_clock::now(clock);
+  return static_cast<std::uint32_t>(now.tv_sec) * 1000 + static_cast<std::uint32_t>(now.tv_nsec / 1'000'000);
+#elif ASHLAR_WINDOWS
+  return static_cast<std::uint32_t>(::GetTickCount64());
+#elif ASHLAR_HOSTED
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+#else
+  return 0;
+#endif
+}
+
+/// Returns: microseconds since some start, monotonic, modulo 2^32. Otherwise as `coarse_ms`. Complexity: 20 to 50 ns.
+[[nodiscard]] inline std::uint32_t fine_us() noexcept {
+#if ASHLAR_POSIX
+  const timespec now = kernel_clock::now(CLOCK_MONOTONIC);
+  return static_cast<std::uint32_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint32_t>(now.tv_nsec / 1000);
+#else
+  return coarse_ms() * 1000;
+#endif
+}
+
+/// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
+/// use, so that a constant-initialised object has one. Thread safety: none.
+class random_bits {
+public:
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
+    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
+    return mixed(state_ += 0x9E3779B97F4A7C15u);
+  }
+
+  /// Returns: whether there is a seed of this epoch, without which the next call takes longer.
+  [[nodiscard]] ASHLAR_INLINE bool is_seeded() const noexcept { return epoch_ == random_epoch::number(); }
+
+  /// Returns: a random number below 64. One word serves for ten of them.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64() noexcept {
+    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
+    return next_of_64_seeded();
+  }
+  /// As above. Expects: `is_seeded`.
+  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64_seeded() noexcept {
+    if (ASHLAR_UNLIKELY(rest_ <= 1)) rest_ = next() >> 4 | std::uint64_t{1} << 60;  // the one marks the end
+    const std::uint64_t chosen = rest_ % 64;
+    rest_ /= 64;
+    return chosen;
+  }
+
+private:
+  ASHLAR_COLD void seed() noexcept {
+    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ coarse_ms();
+    rest_ = 0;
+    epoch_ = random_epoch::number();
+  }
+
+  std::uint64_t state_ = 0;
+  std::uint64_t rest_ = 0;
+  std::uint32_t epoch_ = 0;
+};
 
 }  // namespace ashlar::ASHLAR_ABI::detail
 
@@ -5443,224 +5726,6 @@ static_assert(basic_lockable<process_lock>);
 
 #undef ASHLAR_HAS_ROBUST_LOCKS
 
-// ashlar/os/random_bits.hpp
-// The coarse clock, and random bits for placement.
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
-#if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
-#include <elf.h>
-#define ASHLAR_HAS_VDSO 1
-#else
-#define ASHLAR_HAS_VDSO 0
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-#if ASHLAR_HAS_VDSO
-
-/// The symbols of the image of a shared library in memory. Lifetime: the image outlives it.
-class vdso_symbols {
-public:
-  ASHLAR_COLD explicit vdso_symbols(std::uintptr_t image) noexcept {
-    const auto& head = *at<Elf64_Ehdr>(image);
-    const auto* const parts = at<Elf64_Phdr>(image + head.e_phoff);
-    const Elf64_Phdr *dynamic = nullptr, *loaded = nullptr;
-    for (std::size_t i = 0; i != head.e_phnum; ++i) {
-      if (parts[i].p_type == PT_LOAD && loaded == nullptr) loaded = &parts[i];
-      if (parts[i].p_type == PT_DYNAMIC) dynamic = &parts[i];
-    }
-    if (loaded == nullptr || dynamic == nullptr) return;
-    bias_ = image + loaded->p_offset - loaded->p_vaddr;
-    for (const auto* each = at<Elf64_Dyn>(image + dynamic->p_offset); each->d_tag != DT_NULL; ++each)
-      note(each->d_tag, bias_ + each->d_un.d_ptr);
-  }
-
-  /// Returns: the address of the function, or 0.
-  [[nodiscard]] ASHLAR_COLD std::uintptr_t find(const char* name) const noexcept {
-    if (names_ == nullptr || symbols_ == nullptr) return 0;
-    for (std::uint32_t i = 0; i < count_; ++i)
-      if (symbols_[i].st_shndx != SHN_UNDEF && is_same(names_ + symbols_[i].st_name, name))
-        return bias_ + symbols_[i].st_value;
-    return 0;
-  }
-
-private:
-  template <class T>
-  [[nodiscard]] static const T* at(std::uintptr_t address) noexcept {
-    return reinterpret_cast<const T*>(address);
-  }
-
-  [[nodiscard]] static bool is_same(const char* a, const char* b) noexcept {
-    while (*a != '\0' && *a == *b) ++a, ++b;
-    return *a == *b;
-  }
-
-  void note(std::int64_t tag, std::uintptr_t address) noexcept {
-    if (tag == DT_STRTAB) names_ = at<char>(address);
-    else if (tag == DT_SYMTAB) symbols_ = at<Elf64_Sym>(address);
-    else if (tag == DT_HASH) count_ = at<std::uint32_t>(address)[1];
-    else if (tag == DT_GNU_HASH && count_ == 0) count_ = count_in(at<std::uint32_t>(address));
-  }
-
-  // The table has no count: the last chain of symbols ends with the last symbol.
-  [[nodiscard]] static std::uint32_t count_in(const std::uint32_t* table) noexcept {
-    const std::uint32_t buckets = table[0], first = table[1], words = table[2];
-    const std::uint32_t* const bucket = table + 4 + words * 2;
-    std::uint32_t last = 0;
-    for (std::uint32_t i = 0; i != buckets; ++i)
-      if (bucket[i] > last) last = bucket[i];
-    if (last < first) return first;
-    const std::uint32_t* const chain = bucket + buckets;
-    while ((chain[last - first] & 1) == 0) ++last;
-    return last + 1;
-  }
-
-  std::uintptr_t bias_ = 0;
-  const char* names_ = nullptr;
-  const Elf64_Sym* symbols_ = nullptr;
-  std::uint32_t count_ = 0;
-};
-
-#endif
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#if ASHLAR_POSIX
-#include <time.h>
-#elif ASHLAR_WINDOWS
-#elif ASHLAR_HOSTED
-#include <chrono>
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-#if ASHLAR_MAPS_BY_KERNEL && ASHLAR_HAS_VDSO
-
-/// clock_gettime of the kernel: other libraries stand in front of the one of the C library, to change the time.
-/// Constant-initialised. Thread safety: any thread; async-signal-safe.
-class kernel_clock {
-public:
-  /// Effects: finds the function, so that no later call asks for it.
-  static void find() noexcept { static_cast<void>(function()); }
-
-  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
-    timespec time = {};
-    const auto read = function();
-    if (read == nullptr || read(clock, &time) != 0) call_kernel(SYS_clock_gettime, clock, &time);
-    return time;
-  }
-
-private:
-  using reader = int (*)(clockid_t, timespec*);
-  static constexpr std::uintptr_t none = 1;  // no function has this address
-
-  [[nodiscard]] static reader function() noexcept {
-    std::uintptr_t known = function_.load(memory_order_relaxed);
-    if (known == 0) function_.store(known = search(), memory_order_relaxed);
-    return known == none ? nullptr : reinterpret_cast<reader>(known);
-  }
-
-  [[nodiscard]] ASHLAR_COLD static std::uintptr_t search() noexcept {
-#if defined(__aarch64__)
-    constexpr const char* name = "__kernel_clock_gettime";
-#else
-    constexpr const char* name = "__vdso_clock_gettime";
-#endif
-    const std::uintptr_t image = auxiliary_value<AT_SYSINFO_EHDR>::get();
-    const std::uintptr_t found = image != 0 ? vdso_symbols(image).find(name) : 0;
-    return found != 0 ? found : none;
-  }
-
-  static inline constinit atomic<std::uintptr_t> function_ = 0;
-};
-
-#elif ASHLAR_POSIX
-
-struct kernel_clock {
-  static void find() noexcept {}
-  [[nodiscard]] static timespec now(clockid_t clock) noexcept {
-    timespec time = {};
-    static_cast<void>(::clock_gettime(clock, &time));
-    return time;
-  }
-};
-
-#endif
-
-/// Returns: milliseconds since some start, monotonic, a few behind at most (on Windows 16). Modulo 2^32: differences
-/// are right up to 49 days. Complexity: 5 to 20 ns, without a system call on Linux. Without an operating system time
-/// stands still. Thread safety: any thread; async-signal-safe.
-[[nodiscard]] inline std::uint32_t coarse_ms() noexcept {
-#if ASHLAR_POSIX
-#if defined(CLOCK_MONOTONIC_COARSE)
-  constexpr clockid_t clock = CLOCK_MONOTONIC_COARSE;
-#else
-  constexpr clockid_t clock = CLOCK_MONOTONIC;
-#endif
-  const timespec now = kernel_clock::now(clock);
-  return static_cast<std::uint32_t>(now.tv_sec) * 1000 + static_cast<std::uint32_t>(now.tv_nsec / 1'000'000);
-#elif ASHLAR_WINDOWS
-  return static_cast<std::uint32_t>(::GetTickCount64());
-#elif ASHLAR_HOSTED
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint32_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-#else
-  return 0;
-#endif
-}
-
-/// Returns: microseconds since some start, monotonic, modulo 2^32. Otherwise as `coarse_ms`. Complexity: 20 to 50 ns.
-[[nodiscard]] inline std::uint32_t fine_us() noexcept {
-#if ASHLAR_POSIX
-  const timespec now = kernel_clock::now(CLOCK_MONOTONIC);
-  return static_cast<std::uint32_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint32_t>(now.tv_nsec / 1000);
-#else
-  return coarse_ms() * 1000;
-#endif
-}
-
-/// A sequence of random words. Not for cryptography: some of its words tell the others. The seed waits for the first
-/// use, so that a constant-initialised object has one. Thread safety: none.
-class random_bits {
-public:
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next() noexcept {
-    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
-    return mixed(state_ += 0x9E3779B97F4A7C15u);
-  }
-
-  /// Returns: whether there is a seed of this epoch, without which the next call takes longer.
-  [[nodiscard]] ASHLAR_INLINE bool is_seeded() const noexcept { return epoch_ == random_epoch::number(); }
-
-  /// Returns: a random number below 64. One word serves for ten of them.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64() noexcept {
-    if (ASHLAR_UNLIKELY(!is_seeded())) seed();
-    return next_of_64_seeded();
-  }
-  /// As above. Expects: `is_seeded`.
-  [[nodiscard]] ASHLAR_INLINE std::uint64_t next_of_64_seeded() noexcept {
-    if (ASHLAR_UNLIKELY(rest_ <= 1)) rest_ = next() >> 4 | std::uint64_t{1} << 60;  // the one marks the end
-    const std::uint64_t chosen = rest_ % 64;
-    rest_ /= 64;
-    return chosen;
-  }
-
-private:
-  ASHLAR_COLD void seed() noexcept {
-    state_ = process_secret() ^ random_epoch::secret() ^ address_of(this) ^ coarse_ms();
-    rest_ = 0;
-    epoch_ = random_epoch::number();
-  }
-
-  std::uint64_t state_ = 0;
-  std::uint64_t rest_ = 0;
-  std::uint32_t epoch_ = 0;
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
 // ashlar/os/site.hpp
 // The call site of a resource's caller, as a policy: nothing, a return address, some frames, a label.
 
@@ -5934,82 +5999,6 @@ inline void name_thread(const char* name) noexcept { detail::recorder::name_thre
 }  // namespace os
 
 }  // namespace ashlar::ASHLAR_ABI
-
-// ashlar/os/stack_thread.hpp
-// The thread whose stack contains an object: a forked child may lack it, and use the stack again.
-
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
-#if defined(__linux__) && ASHLAR_POSIX
-#include <pthread.h>
-#define ASHLAR_FINDS_STACK 1
-#endif
-
-namespace ashlar::ASHLAR_ABI::detail {
-
-/// The thread whose stack contains an object; none for other objects, and on the stack of the main thread. A
-/// forked child lacks all threads but one, and glibc gives their stacks to its next threads, but not the main one's.
-class stack_thread {
-public:
-  constexpr stack_thread() noexcept = default;
-  /// Expects: the thread that makes the object calls it; the stack of another thread is not found. Complexity: two
-  /// compares, except that each thread asks the C library for its stack, once.
-  explicit constexpr stack_thread([[maybe_unused]] const void* object) noexcept {
-#if defined(ASHLAR_FINDS_STACK)
-    if (!std::is_constant_evaluated() && is_on_own_stack(reinterpret_cast<std::uintptr_t>(object))) thread_ = own();
-#endif
-  }
-
-  [[nodiscard]] constexpr bool is_any() const noexcept { return thread_ != 0; }
-  /// Returns: whether a forked child lacks the thread. Expects: the child has no second thread yet.
-  [[nodiscard]] bool is_gone() const noexcept { return is_any() && thread_ != own(); }
-
-  /// Returns: whether an object that `is_any()` held for lies on the stack of this thread.
-  [[nodiscard]] static bool is_on_own([[maybe_unused]] const void* object) noexcept {
-#if defined(ASHLAR_FINDS_STACK)
-    const auto at = reinterpret_cast<std::uintptr_t>(object);
-    return lowest_ != 0 && at >= lowest_ && at < own();  // its maker has asked
-#else
-    return true;
-#endif
-  }
-
-private:
-#if defined(ASHLAR_FINDS_STACK)
-  // It lies behind the thread's stack, but before the main thread's.
-  [[nodiscard]] static std::uintptr_t own() noexcept { return std::bit_cast<std::uintptr_t>(::pthread_self()); }
-
-  // Not inlined: objects of its caller lie above its frame.
-  [[nodiscard]] ASHLAR_NOINLINE static bool is_on_own_stack(std::uintptr_t object) noexcept {
-    if (object < reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) || object >= own()) return false;
-    if (lowest_ == 0) ask();  // the frame may be in a stack that the program has made
-    return object >= lowest_;
-  }
-
-  ASHLAR_COLD static void ask() noexcept {
-    lowest_ = UINTPTR_MAX;  // if this fails, or allocates and comes here again
-    ::pthread_attr_t all;
-    if (::pthread_getattr_np(::pthread_self(), &all) != 0) return;
-    void* start = nullptr;
-    std::size_t bytes = 0;
-    if (::pthread_attr_getstack(&all, &start, &bytes) == 0) lowest_ = reinterpret_cast<std::uintptr_t>(start);
-    ::pthread_attr_destroy(&all);
-  }
-
-  static inline constinit ASHLAR_THREAD_LOCAL std::uintptr_t lowest_ = 0;  // of the stack; 0: not asked yet
-#else
-  [[nodiscard]] static std::uintptr_t own() noexcept { return 0; }
-#endif
-
-  std::uintptr_t thread_ = 0;
-};
-
-}  // namespace ashlar::ASHLAR_ABI::detail
-
-#undef ASHLAR_FINDS_STACK
 
 // ashlar/detail/support/poison.hpp
 
@@ -6294,12 +6283,135 @@ private:
 };
 }
 
-// ashlar/detail/stack/chunk.hpp
+// ashlar/detail/stack/chunk_store.hpp
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
+#include <type_traits>
+#include <utility>
 namespace ashlar::ASHLAR_ABI::detail {
+struct mark_ticket {
+  std::size_t depth = 0;
+  std::uint64_t number = 0;
+};
+class marker_registry {
+public:
+  static constexpr std::size_t remembered = 32;
+  constexpr marker_registry() = default;
+  [[nodiscard]] mark_ticket open() noexcept {
+    const mark_ticket opened{++depth_, ++last_number_};
+    latest_[depth_ % remembered] = opened;
+    return opened;
+  }
+  [[nodiscard]] bool is_good(const mark_ticket& ticket) const noexcept {
+    const mark_ticket& known = latest_[ticket.depth % remembered];
+    if (ticket.depth == 0 || ticket.depth > depth_) return false;
+    return known.depth != ticket.depth || known.number == ticket.number;
+  }
+  void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
+  void close_all() noexcept { depth_ = 0; }
+private:
+  std::size_t depth_ = 0;
+  std::uint64_t last_number_ = 0;
+  mark_ticket latest_[remembered] = {};
+};
+struct marker_book : if_checked<marker_registry> {
+  using ticket = if_checked<mark_ticket>;
+};
+struct finalizer {
+  finalizer* next = nullptr;
+  void (*end)(finalizer*) noexcept = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
+  void put_on(finalizer* other) noexcept {
+    next = other;
+    seal.set(right_seal());
+  }
+  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
+    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
+  }
+};
+template <class T>
+struct finalized {
+  finalizer entry;
+  union {
+    T object;
+  };
+  template <class... Args>
+  explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
+  finalized(const finalized&) = delete;
+  finalized& operator=(const finalized&) = delete;
+  ~finalized() {}
+private:
+  static void end_one(finalizer* entry) noexcept {
+    std::destroy_at(std::addressof(static_cast<finalized*>(static_cast<void*>(entry))->object));
+  }
+};
+template <class T>
+struct finalized_array {
+  finalizer entry{.end = end_all};
+  std::size_t count = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
+  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
+  [[nodiscard]] T* elements() noexcept {
+    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
+  }
+  void build(std::size_t n) {
+    struct unfinished {
+      finalized_array* array;
+      ~unfinished() {
+        if (array != nullptr) array->destroy();
+      }
+    } until_built{this};
+    for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
+    until_built.array = nullptr;
+    counted.set(seal_of(&count, count));
+  }
+  void destroy() noexcept {
+    for (; count != 0; --count) std::destroy_at(elements() + count - 1);
+  }
+private:
+  static void end_all(finalizer* entry) noexcept {
+    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
+    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
+      report({.kind = fault::underflow,
+              .what = "bytes before the first element of an array were written to",
+              .pointer = array->elements()});
+    array->destroy();
+  }
+};
+class finalizers {
+public:
+  using entry_type = finalizer;
+  template <class T>
+  using object = finalized<T>;
+  template <class T>
+  using array = finalized_array<T>;
+  constexpr finalizers() = default;
+  void push(finalizer& entry) noexcept {
+    entry.put_on(first_);
+    first_ = &entry;
+  }
+  void run_down_to(const finalizer* last, const void* arena) noexcept {
+    while (first_ != last) {
+      finalizer* const leaving = first_;
+      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
+      first_ = leaving->next;
+      leaving->end(leaving);
+    }
+  }
+  [[nodiscard]] finalizer* first() const noexcept { return first_; }
+private:
+  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
+    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
+           entry, arena);
+  }
+  finalizer* first_ = nullptr;
+};
 struct chunk {
   ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;
   chunk* below = nullptr;
@@ -6355,16 +6467,6 @@ private:
   }
 };
 static_assert(sizeof(chunk) == (5 + 2 * if_checked<chunk>::is_there) * sizeof(void*));
-}
-
-// ashlar/detail/stack/chunk_store.hpp
-
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
 class bump {
 public:
   constexpr bump() = default;
@@ -6541,189 +6643,6 @@ private:
 };
 }
 
-// ashlar/detail/stack/finalizers.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <new>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
-struct finalizer {
-  finalizer* next = nullptr;
-  void (*end)(finalizer*) noexcept = nullptr;
-  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
-  void put_on(finalizer* other) noexcept {
-    next = other;
-    seal.set(right_seal());
-  }
-  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
-private:
-  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
-    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
-  }
-};
-template <class T>
-struct finalized {
-  finalizer entry;
-  union {
-    T object;
-  };
-  template <class... Args>
-  explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
-  finalized(const finalized&) = delete;
-  finalized& operator=(const finalized&) = delete;
-  ~finalized() {}
-private:
-  static void end_one(finalizer* entry) noexcept {
-    std::destroy_at(std::addressof(static_cast<finalized*>(static_cast<void*>(entry))->object));
-  }
-};
-template <class T>
-struct finalized_array {
-  finalizer entry{.end = end_all};
-  std::size_t count = 0;
-  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
-  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
-  [[nodiscard]] T* elements() noexcept {
-    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
-  }
-  void build(std::size_t n) {
-    struct unfinished {
-      finalized_array* array;
-      ~unfinished() {
-        if (array != nullptr) array->destroy();
-      }
-    } until_built{this};
-    for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
-    until_built.array = nullptr;
-    counted.set(seal_of(&count, count));
-  }
-  void destroy() noexcept {
-    for (; count != 0; --count) std::destroy_at(elements() + count - 1);
-  }
-private:
-  static void end_all(finalizer* entry) noexcept {
-    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
-    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
-      report({.kind = fault::underflow,
-              .what = "bytes before the first element of an array were written to",
-              .pointer = array->elements()});
-    array->destroy();
-  }
-};
-class finalizers {
-public:
-  using entry_type = finalizer;
-  template <class T>
-  using object = finalized<T>;
-  template <class T>
-  using array = finalized_array<T>;
-  constexpr finalizers() = default;
-  void push(finalizer& entry) noexcept {
-    entry.put_on(first_);
-    first_ = &entry;
-  }
-  void run_down_to(const finalizer* last, const void* arena) noexcept {
-    while (first_ != last) {
-      finalizer* const leaving = first_;
-      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
-      first_ = leaving->next;
-      leaving->end(leaving);
-    }
-  }
-  [[nodiscard]] finalizer* first() const noexcept { return first_; }
-private:
-  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
-    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
-           entry, arena);
-  }
-  finalizer* first_ = nullptr;
-};
-}
-
-// ashlar/detail/stack/marker_registry.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-namespace ashlar::ASHLAR_ABI::detail {
-struct mark_ticket {
-  std::size_t depth = 0;
-  std::uint64_t number = 0;
-};
-class marker_registry {
-public:
-  static constexpr std::size_t remembered = 32;
-  constexpr marker_registry() = default;
-  [[nodiscard]] mark_ticket open() noexcept {
-    const mark_ticket opened{++depth_, ++last_number_};
-    latest_[depth_ % remembered] = opened;
-    return opened;
-  }
-  [[nodiscard]] bool is_good(const mark_ticket& ticket) const noexcept {
-    const mark_ticket& known = latest_[ticket.depth % remembered];
-    if (ticket.depth == 0 || ticket.depth > depth_) return false;
-    return known.depth != ticket.depth || known.number == ticket.number;
-  }
-  void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
-  void close_all() noexcept { depth_ = 0; }
-private:
-  std::size_t depth_ = 0;
-  std::uint64_t last_number_ = 0;
-  mark_ticket latest_[remembered] = {};
-};
-struct marker_book : if_checked<marker_registry> {
-  using ticket = if_checked<mark_ticket>;
-};
-}
-
-// ashlar/detail/heap/heap_parts.hpp
-
-#include <type_traits>
-#include <utility>
-namespace ashlar::ASHLAR_ABI::detail {
-struct segment;
-class segment_owner;
-template <resource Upstream>
-class extent_map;
-template <resource Upstream>
-class span_store;
-template <resource Upstream>
-class small_store;
-template <resource Upstream>
-class huge_store;
-template <resource Upstream>
-class heap_stores;
-template <class Stores, class Sharing>
-class engine;
-class single_owner;
-template <class Upstream>
-class locked_with_inbox;
-enum class cached : bool { excluded, included };
-template <class Upstream>
-struct heap_parts {
-  using stores = heap_stores<Upstream>;
-  using segment = detail::segment;
-  using space = extent_map<Upstream>;
-};
-template <class Upstream>
-using local_engine = engine<typename heap_parts<Upstream>::stores, single_owner>;
-template <class Upstream>
-using owner_engine = engine<typename heap_parts<Upstream>::stores, locked_with_inbox<Upstream>>;
-inline constexpr bool frees_travel = checking_level < checking::checked;
-template <class Upstream>
-struct range_of {
-  static constexpr bool is_known = false;
-};
-template <class Upstream>
-inline constexpr bool finds_owners = [] {
-  if constexpr (requires(Upstream& shared) { shared.get().finds_owners; })
-    return std::remove_cvref_t<decltype(std::declval<Upstream&>().get())>::finds_owners;
-  else return false;
-}();
-}
-
 // ashlar/detail/slab/free_chunks.hpp
 
 #include <array>
@@ -6842,9 +6761,28 @@ private:
 };
 }
 
-// ashlar/detail/support/list.hpp
+// ashlar/detail/support/intrusive.hpp
 
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
 namespace ashlar::ASHLAR_ABI::detail {
+template <class... Args>
+class function_ref {
+public:
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
+  function_ref(F&& f) noexcept
+      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
+          static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
+        }) {}
+  void operator()(Args... args) const { call_(of_, args...); }
+private:
+  void* of_;
+  void (*call_)(void* of, Args... args);
+};
 template <class T>
 struct list_node {
   T* next = nullptr;
@@ -6879,6 +6817,126 @@ private:
   }
   T* front_ = nullptr;
   T* back_ = nullptr;
+};
+template <class T>
+struct tree_node {
+  T* left = nullptr;
+  T* right = nullptr;
+};
+template <class T>
+class address_tree {
+public:
+  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
+  void insert(T* member) noexcept {
+    T** place = &root_;
+    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
+    T* const below = *place;
+    *place = member;
+    split(below, member, &member->left, &member->right);
+  }
+  void erase(T* member) noexcept {
+    T** place = &root_;
+    while (*place != member) place = child_towards(*place, member);
+    *place = join(member->left, member->right);
+    member->left = member->right = nullptr;
+  }
+  [[nodiscard]] T* find_at_or_below(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool below = address_of(at) <= address_of(p);
+      if (below) best = at;
+      at = below ? at->right : at->left;
+    }
+    return best;
+  }
+  [[nodiscard]] T* find_above(const void* p) const noexcept {
+    T* best = nullptr;
+    for (T* at = root_; at != nullptr;) {
+      const bool above = address_of(at) > address_of(p);
+      if (above) best = at;
+      at = above ? at->left : at->right;
+    }
+    return best;
+  }
+  template <class F>
+  void for_each(F f) const {
+    visit(root_, f);
+  }
+  void clear() noexcept { root_ = nullptr; }
+  [[nodiscard]] bool invariant() const noexcept { return is_ordered(root_, 0, max_size); }
+private:
+  [[nodiscard]] static std::uint64_t priority(const T* member) noexcept {
+    return (std::uint64_t{address_of(member)} >> 6) * 0x9E3779B97F4A7C15ULL;
+  }
+  [[nodiscard]] static T** child_towards(T* from, const T* member) noexcept {
+    return address_of(member) < address_of(from) ? &from->left : &from->right;
+  }
+  static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
+    while (tree != nullptr) {
+      if (address_of(tree) < address_of(at)) {
+        *lower = tree;
+        lower = &tree->right;
+        tree = tree->right;
+      } else {
+        *upper = tree;
+        upper = &tree->left;
+        tree = tree->left;
+      }
+    }
+    *lower = *upper = nullptr;
+  }
+  [[nodiscard]] static ASHLAR_INLINE T* join(T* lower, T* upper) noexcept {
+    T* joined = nullptr;
+    T** place = &joined;
+    while (lower != nullptr && upper != nullptr) {
+      if (priority(lower) >= priority(upper)) {
+        *place = lower;
+        place = &lower->right;
+        lower = lower->right;
+      } else {
+        *place = upper;
+        place = &upper->left;
+        upper = upper->left;
+      }
+    }
+    *place = lower != nullptr ? lower : upper;
+    return joined;
+  }
+  template <class F>
+  static void visit(T* tree, F& f) {
+    while (tree != nullptr) {
+      T* const right = tree->right;
+      visit(tree->left, f);
+      f(*tree);
+      tree = right;
+    }
+  }
+  [[nodiscard]] static bool is_ordered(const T* tree, std::uintptr_t low, std::uintptr_t high) noexcept {
+    if (tree == nullptr) return true;
+    const std::uintptr_t at = address_of(tree);
+    const auto is_below = [tree](const T* child) { return child == nullptr || priority(child) <= priority(tree); };
+    return low <= at && at <= high && is_below(tree->left) && is_below(tree->right) &&
+           is_ordered(tree->left, low, at - 1) && is_ordered(tree->right, at + 1, high);
+  }
+  T* root_ = nullptr;
+};
+struct cell_place {
+  const void* owner = nullptr;
+  std::size_t cell_bytes = 0;
+};
+struct registered_slab : tree_node<registered_slab> {
+  const void* owner = nullptr;
+  const std::byte* cells = nullptr;
+  std::uint32_t bytes = 0;
+  std::uint32_t cell_bytes : 31 = 0;
+  std::uint32_t is_on_stack : 1 = stack_thread(this).is_any();
+};
+class slab_registration {
+public:
+  void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept;
+  void leave() noexcept;
+private:
+  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_slab> line_;
 };
 }
 
@@ -7260,50 +7318,6 @@ private:
 };
 }
 
-// ashlar/resource/new_delete_resource.hpp
-// A resource over the program's operator new and operator delete.
-
-#include <cstddef>
-#include <new>
-
-namespace ashlar::ASHLAR_ABI {
-
-/// Stateless: all instances are equal. A block of 0 bytes has a unique address.
-/// Thread safety and complexity: as operator new.
-class new_delete_resource {
-public:
-  static constexpr bool is_thread_safe = true;
-  static constexpr bool is_process_wide = true;
-
-  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
-    return ashlar::allocate_or_throw(*this, bytes, alignment);
-  }
-
-  /// Returns: a block, or null. Expects: `alignment` is a power of two.
-  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
-    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
-    if (!is_valid_request(bytes, alignment)) return nullptr;
-    if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
-    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
-  }
-
-  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
-  void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
-    if (alignment <= default_alignment) ::operator delete(p);
-    else ::operator delete(p, std::align_val_t{alignment});
-  }
-
-  [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;
-
-private:
-  static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-};
-
-static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
-
-}  // namespace ashlar::ASHLAR_ABI
-
 // ashlar/resource/page_store.hpp
 // The store of free pages of the process, under all resources that name no upstream: it gives back by time.
 
@@ -7316,6 +7330,9 @@ static_assert(try_resource<new_delete_resource> && process_wide_resource<new_del
 #include <utility>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+template <resource Upstream>
+class extent_map;
 
 /// The free memory of the process, in chunks of powers of two, each at a multiple of its size. Chunks below a span of
 /// 64 KiB are halves of larger ones; spans and larger ones come from the system, several at once where it takes parts
@@ -8248,134 +8265,6 @@ static_assert(try_resource<arena<>> && owning_resource<arena<>>);
 static_assert(releasable_resource<arena<>> && expanding_resource<arena<>>);
 
 }  // namespace ashlar::ASHLAR_ABI
-
-// ashlar/detail/support/address_tree.hpp
-
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-namespace ashlar::ASHLAR_ABI::detail {
-template <class T>
-struct tree_node {
-  T* left = nullptr;
-  T* right = nullptr;
-};
-template <class T>
-class address_tree {
-public:
-  [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
-  void insert(T* member) noexcept {
-    T** place = &root_;
-    while (*place != nullptr && priority(*place) >= priority(member)) place = child_towards(*place, member);
-    T* const below = *place;
-    *place = member;
-    split(below, member, &member->left, &member->right);
-  }
-  void erase(T* member) noexcept {
-    T** place = &root_;
-    while (*place != member) place = child_towards(*place, member);
-    *place = join(member->left, member->right);
-    member->left = member->right = nullptr;
-  }
-  [[nodiscard]] T* find_at_or_below(const void* p) const noexcept {
-    T* best = nullptr;
-    for (T* at = root_; at != nullptr;) {
-      const bool below = address_of(at) <= address_of(p);
-      if (below) best = at;
-      at = below ? at->right : at->left;
-    }
-    return best;
-  }
-  [[nodiscard]] T* find_above(const void* p) const noexcept {
-    T* best = nullptr;
-    for (T* at = root_; at != nullptr;) {
-      const bool above = address_of(at) > address_of(p);
-      if (above) best = at;
-      at = above ? at->left : at->right;
-    }
-    return best;
-  }
-  template <class F>
-  void for_each(F f) const {
-    visit(root_, f);
-  }
-  void clear() noexcept { root_ = nullptr; }
-  [[nodiscard]] bool invariant() const noexcept { return is_ordered(root_, 0, max_size); }
-private:
-  [[nodiscard]] static std::uint64_t priority(const T* member) noexcept {
-    return (std::uint64_t{address_of(member)} >> 6) * 0x9E3779B97F4A7C15ULL;
-  }
-  [[nodiscard]] static T** child_towards(T* from, const T* member) noexcept {
-    return address_of(member) < address_of(from) ? &from->left : &from->right;
-  }
-  static void split(T* tree, const T* at, T** lower, T** upper) noexcept {
-    while (tree != nullptr) {
-      if (address_of(tree) < address_of(at)) {
-        *lower = tree;
-        lower = &tree->right;
-        tree = tree->right;
-      } else {
-        *upper = tree;
-        upper = &tree->left;
-        tree = tree->left;
-      }
-    }
-    *lower = *upper = nullptr;
-  }
-  [[nodiscard]] static ASHLAR_INLINE T* join(T* lower, T* upper) noexcept {
-    T* joined = nullptr;
-    T** place = &joined;
-    while (lower != nullptr && upper != nullptr) {
-      if (priority(lower) >= priority(upper)) {
-        *place = lower;
-        place = &lower->right;
-        lower = lower->right;
-      } else {
-        *place = upper;
-        place = &upper->left;
-        upper = upper->left;
-      }
-    }
-    *place = lower != nullptr ? lower : upper;
-    return joined;
-  }
-  template <class F>
-  static void visit(T* tree, F& f) {
-    while (tree != nullptr) {
-      T* const right = tree->right;
-      visit(tree->left, f);
-      f(*tree);
-      tree = right;
-    }
-  }
-  [[nodiscard]] static bool is_ordered(const T* tree, std::uintptr_t low, std::uintptr_t high) noexcept {
-    if (tree == nullptr) return true;
-    const std::uintptr_t at = address_of(tree);
-    const auto is_below = [tree](const T* child) { return child == nullptr || priority(child) <= priority(tree); };
-    return low <= at && at <= high && is_below(tree->left) && is_below(tree->right) &&
-           is_ordered(tree->left, low, at - 1) && is_ordered(tree->right, at + 1, high);
-  }
-  T* root_ = nullptr;
-};
-struct cell_place {
-  const void* owner = nullptr;
-  std::size_t cell_bytes = 0;
-};
-struct registered_slab : tree_node<registered_slab> {
-  const void* owner = nullptr;
-  const std::byte* cells = nullptr;
-  std::uint32_t bytes = 0;
-  std::uint32_t cell_bytes : 31 = 0;
-  std::uint32_t is_on_stack : 1 = stack_thread(this).is_any();
-};
-class slab_registration {
-public:
-  void enter(const void* owner, const std::byte* cells, std::size_t bytes, std::size_t cell_bytes) noexcept;
-  void leave() noexcept;
-private:
-  ASHLAR_NO_UNIQUE_ADDRESS if_checked<registered_slab> line_;
-};
-}
 
 // ashlar/detail/slab/slab.hpp
 
@@ -10844,6 +10733,50 @@ private:
 
 static_assert(try_resource<frame_arena<>> && owning_resource<frame_arena<>>);
 static_assert(releasable_resource<frame_arena<>> && expanding_resource<frame_arena<>>);
+
+}  // namespace ashlar::ASHLAR_ABI
+
+// ashlar/resource/new_delete_resource.hpp
+// A resource over the program's operator new and operator delete.
+
+#include <cstddef>
+#include <new>
+
+namespace ashlar::ASHLAR_ABI {
+
+/// Stateless: all instances are equal. A block of 0 bytes has a unique address.
+/// Thread safety and complexity: as operator new.
+class new_delete_resource {
+public:
+  static constexpr bool is_thread_safe = true;
+  static constexpr bool is_process_wide = true;
+
+  /// Throws: `std::bad_alloc`. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* allocate(std::size_t bytes, std::size_t alignment) {
+    return ashlar::allocate_or_throw(*this, bytes, alignment);
+  }
+
+  /// Returns: a block, or null. Expects: `alignment` is a power of two.
+  [[nodiscard]] ASHLAR_INLINE void* try_allocate(std::size_t bytes, std::size_t alignment) noexcept {
+    ASHLAR_REQUIRE(is_power_of_two(alignment), "alignment is not a power of two");
+    if (!is_valid_request(bytes, alignment)) return nullptr;
+    if (alignment <= default_alignment) return ::operator new(bytes, std::nothrow);
+    return ::operator new(bytes, std::align_val_t{alignment}, std::nothrow);
+  }
+
+  /// Expects: `p` was allocated with the same `bytes` and `alignment`.
+  void deallocate(void* p, std::size_t /*bytes*/, std::size_t alignment) noexcept {
+    if (alignment <= default_alignment) ::operator delete(p);
+    else ::operator delete(p, std::align_val_t{alignment});
+  }
+
+  [[nodiscard]] friend bool operator==(const new_delete_resource&, const new_delete_resource&) noexcept = default;
+
+private:
+  static constexpr std::size_t default_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+};
+
+static_assert(try_resource<new_delete_resource> && process_wide_resource<new_delete_resource>);
 
 }  // namespace ashlar::ASHLAR_ABI
 
@@ -20021,9 +19954,30 @@ constinit inline immortal<T> immortal_instance;
 
 // ashlar/detail/thread/process_cache.hpp
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 namespace ashlar::ASHLAR_ABI::detail {
+class thread_binding {
+public:
+  ASHLAR_INLINE void expect_own_thread(const void* pool, std::size_t cell_bytes) noexcept {
+    if (ASHLAR_UNLIKELY(owner_.load(memory_order_relaxed) != this_thread_)) bind(pool, cell_bytes);
+  }
+private:
+  static constexpr std::size_t nobody = 0;
+  static constexpr std::size_t anybody = max_size;
+  static constexpr std::size_t unnumbered = max_size - 1;
+  ASHLAR_COLD void bind(const void* pool, std::size_t cell_bytes) noexcept {
+    if (this_thread_ == unnumbered) this_thread_ = latest_.fetch_add(1, memory_order_relaxed) + 1;
+    std::size_t owner = nobody;
+    if (owner_.compare_exchange_strong(owner, this_thread_, memory_order_relaxed, memory_order_relaxed)) return;
+    if (owner_.exchange(anybody, memory_order_relaxed) == anybody) return;
+    report({.what = "used a pool of one_thread in a second thread", .resource = pool, .size = cell_bytes});
+  }
+  static inline constinit atomic<std::size_t> latest_ = nobody;
+  static inline constinit ASHLAR_THREAD_LOCAL std::size_t this_thread_ = unnumbered;
+  atomic<std::size_t> owner_ = nobody;
+};
 template <class Owner>
 class cache_in_place {
   using cache_type = typename Owner::cache_type;
@@ -20079,32 +20033,6 @@ private:
   }
   static inline constinit thread_local state state_ = state::fresh;
   static inline constinit thread_local thread_end_participant at_thread_end_{.at_end = end};
-};
-}
-
-// ashlar/detail/thread/thread_binding.hpp
-
-#include <cstddef>
-namespace ashlar::ASHLAR_ABI::detail {
-class thread_binding {
-public:
-  ASHLAR_INLINE void expect_own_thread(const void* pool, std::size_t cell_bytes) noexcept {
-    if (ASHLAR_UNLIKELY(owner_.load(memory_order_relaxed) != this_thread_)) bind(pool, cell_bytes);
-  }
-private:
-  static constexpr std::size_t nobody = 0;
-  static constexpr std::size_t anybody = max_size;
-  static constexpr std::size_t unnumbered = max_size - 1;
-  ASHLAR_COLD void bind(const void* pool, std::size_t cell_bytes) noexcept {
-    if (this_thread_ == unnumbered) this_thread_ = latest_.fetch_add(1, memory_order_relaxed) + 1;
-    std::size_t owner = nobody;
-    if (owner_.compare_exchange_strong(owner, this_thread_, memory_order_relaxed, memory_order_relaxed)) return;
-    if (owner_.exchange(anybody, memory_order_relaxed) == anybody) return;
-    report({.what = "used a pool of one_thread in a second thread", .resource = pool, .size = cell_bytes});
-  }
-  static inline constinit atomic<std::size_t> latest_ = nobody;
-  static inline constinit ASHLAR_THREAD_LOCAL std::size_t this_thread_ = unnumbered;
-  atomic<std::size_t> owner_ = nobody;
 };
 }
 

@@ -87,7 +87,7 @@ std::string counts_text(const trace_diff& diff) {
   return fmt::format("Call sites, matched by function and line: {}, {} equal.", text, diff.equal);
 }
 
-json to_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
+json amount_json(const study::amount& a) { return {{"objects", a.objects}, {"bytes", a.bytes}}; }
 
 }  // namespace
 
@@ -141,14 +141,18 @@ json diff_json(const trace_diff& diff) {
     changes.push_back({{"change", c.word()},
                        {"was_site", or_null(c.before)},
                        {"site", or_null(c.after)},
-                       {"was_allocated", to_json(c.was.allocated)},
-                       {"allocated", to_json(c.is.allocated)},
-                       {"was_never_freed", to_json(c.was.live)},
-                       {"never_freed", to_json(c.is.live)}});
-  return {{"trace", diff.path},         {"notes", diff.notes},
-          {"text", counts_text(diff)},  {"allocated", to_json(diff.allocated)},
-          {"peak", to_json(diff.peak)}, {"never_freed", to_json(diff.live)},
-          {"equal", diff.equal},        {"changes", changes}};
+                       {"was_allocated", amount_json(c.was.allocated)},
+                       {"allocated", amount_json(c.is.allocated)},
+                       {"was_never_freed", amount_json(c.was.live)},
+                       {"never_freed", amount_json(c.is.live)}});
+  return {{"trace", diff.path},
+          {"notes", diff.notes},
+          {"text", counts_text(diff)},
+          {"allocated", amount_json(diff.allocated)},
+          {"peak", amount_json(diff.peak)},
+          {"never_freed", amount_json(diff.live)},
+          {"equal", diff.equal},
+          {"changes", changes}};
 }
 
 }  // namespace ashlar::cli

@@ -62,7 +62,6 @@
 #include <ashlar/os/no_heap_scope.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/process_barrier.hpp>
-#include <ashlar/os/process_limits.hpp>
 #include <ashlar/os/process_lock.hpp>
 #include <ashlar/os/site.hpp>
 #include <ashlar/os/span.hpp>

@@ -11,7 +11,7 @@
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 #include <ashlar/os/system_calls.hpp>
 
 namespace ashlar::route {

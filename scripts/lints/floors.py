@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A reader climbs few stairs: a header includes others ten floors deep at most, and none includes itself."""
+"""A reader climbs few stairs, and opens few doors: a header includes others ten floors deep at most, none includes itself,
+and behind the headers that users open first stand few others."""
 import re
 
 HIGHEST = 10
-RULE = f"a header stands on at most {HIGHEST} floors; ashlar.hpp, which gathers all, on top of them"
+MOST_BEHIND = {"resource/arena": 20, "resource/block_pool": 30, "face/pool_allocator": 40, "heap/local_heap": 50, "heap/heap": 60}
+RULE = (f"a header stands on at most {HIGHEST} floors; ashlar.hpp, which gathers all, on top of them; behind arena stand at "
+        "most 20 headers, behind block_pool 30, pool_allocator 40, local_heap 50, heap 60")
 
 UMBRELLA = "include/ashlar/ashlar.hpp"
 INCLUDE = re.compile(r"^#include <(ashlar/[\w/]+\.hpp)>", re.MULTILINE)
@@ -24,6 +27,16 @@ def floors(includes):
     return {path: floor(path) for path in includes}
 
 
+def behind(path, includes):
+    """Returns the headers that a file of one include reads, but for that one."""
+    found, left = set(), [path]
+    while left:
+        new = set(includes.get(left.pop(), ())) - found
+        found |= new
+        left += new
+    return found - {path}
+
+
 def check(tree):
     headers = {file.path: file for file in tree.library if file.path != UMBRELLA}
     includes = {path: [p for p in ("include/" + p for p in INCLUDE.findall(file.text)) if p in headers]
@@ -31,6 +44,10 @@ def check(tree):
     for path, floor in floors(includes).items():
         if floor > HIGHEST:
             yield headers[path].problem(1, f"stands on floor {floor}, or includes itself")
+    for name, most in MOST_BEHIND.items():
+        path = f"include/ashlar/{name}.hpp"
+        if (count := len(behind(path, includes))) > most:
+            yield headers[path].problem(1, f"has {count} headers behind it; {most} is the limit")
 
 
 def chain(length):
@@ -42,5 +59,7 @@ PLANTED = [
     chain(HIGHEST) | {f"include/ashlar/heap/h{HIGHEST}.hpp": ""},
     {"include/ashlar/plan/a.hpp": "#include <ashlar/detail/planner/b.hpp>\n",
      "include/ashlar/detail/planner/b.hpp": "#include <ashlar/plan/a.hpp>\n"},
+    {"include/ashlar/resource/arena.hpp": "".join(f"#include <ashlar/heap/h{n}.hpp>\n" for n in range(21))} |
+    {f"include/ashlar/heap/h{n}.hpp": "" for n in range(21)},
 ]
 CLEAN = [chain(HIGHEST) | {UMBRELLA: "#include <ashlar/heap/h0.hpp>\n"}]

@@ -28,10 +28,9 @@ GATHERED = ("adaptor", "face", "heap", "os", "resource")
 # The first two bring the writer of traces, and twice the time to compile; the others are calls of the system for the
 # library itself.
 NOT_GATHERED = ("include/ashlar/adaptor/trace_log.hpp", "include/ashlar/adaptor/tracing.hpp",
-                "include/ashlar/os/descriptor.hpp", "include/ashlar/os/numa_calls.hpp",
-                "include/ashlar/os/process_secret.hpp", "include/ashlar/os/random_bits.hpp",
-                "include/ashlar/os/stack_thread.hpp", "include/ashlar/os/system_calls.hpp",
-                "include/ashlar/os/windows.hpp")
+                "include/ashlar/os/descriptor.hpp", "include/ashlar/os/native.hpp",
+                "include/ashlar/os/numa_calls.hpp", "include/ashlar/os/random_bits.hpp",
+                "include/ashlar/os/system_calls.hpp")
 # This one declares every public name: it sees the ground only, and all above may see it.
 FORWARD = "include/ashlar/fwd.hpp"
 

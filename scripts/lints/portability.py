@@ -15,7 +15,7 @@ EXTENSION = re.compile(r"\b__builtin_(?!addressof\b)\w+|\b__(?:atomic|sync|ATOMI
 MAY_EXTEND = ("include/ashlar/base/atomics.hpp", "include/ashlar/base/config.hpp",
               "include/ashlar/base/platform.hpp",
               "include/ashlar/detail/profiling/profilers.hpp",
-              "include/ashlar/os/no_heap_scope.hpp", "include/ashlar/os/stack_thread.hpp")
+              "include/ashlar/os/no_heap_scope.hpp", "include/ashlar/os/native.hpp")
 
 # Lower-case macros of <windows.h> and of what it includes; NOMINMAX leaves min and max out.
 DEFINED = re.compile(r"\b(far|near|small|hyper|interface|pascal|cdecl|environ|(?:rad|edt|lst|cmb|ctl|chx|frm|grp|ico|"

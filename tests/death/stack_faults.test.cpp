@@ -12,7 +12,7 @@
 
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/stack/chunk.hpp>
+#include <ashlar/detail/stack/chunk_store.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/resource/arena.hpp>

@@ -15,7 +15,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/os/process_limits.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/os/process_lock.hpp>
 
 #include "tests/support/build.hpp"

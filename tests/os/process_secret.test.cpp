@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tests of the thread whose stack contains an object: threads, forked children, fibers.
-#include <ashlar/os/stack_thread.hpp>
+#include <ashlar/os/native.hpp>
 
 #if defined(__linux__)
 #include <array>

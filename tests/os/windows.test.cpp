@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <ashlar/base/bits.hpp>
+#include <ashlar/os/native.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/system_calls.hpp>
-#include <ashlar/os/windows.hpp>
 #include <ashlar/resource/page_resource.hpp>
 
 namespace {

@@ -14,7 +14,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/owned_block.hpp>
 #include <ashlar/fwd.hpp>
 

@@ -19,7 +19,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/site.hpp>

@@ -18,7 +18,6 @@
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/fork_safe_lock.hpp>
 #include <ashlar/detail/thread/process_cache.hpp>
-#include <ashlar/detail/thread/thread_binding.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/fixed_block_pool.hpp>
 #include <ashlar/resource/new_delete_resource.hpp>

@@ -11,7 +11,7 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/fwd.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #if ASHLAR_POSIX
 #include <pthread.h>

@@ -1,16 +1,206 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The coarse clock, and random bits for placement.
+// The secrets of a process and of its forks, the canaries of all resources; the coarse clock, and random bits for
+// placement.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/native.hpp>
+
+#if defined(__linux__) && ASHLAR_POSIX
+#include <sys/auxv.h>
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// An entry of what the kernel tells a program at its start, asked of the C library once. Later calls of `get` read
+/// what the first one has found, as the C library's function is one that another library may stand in front of.
+/// Constant-initialised. Thread safety: any thread; async-signal-safe.
+template <unsigned long Type>
+class auxiliary_value {
+public:
+  /// Returns: the value, or 0 without one.
+  [[nodiscard]] static unsigned long get() noexcept {
+    unsigned long known = known_.load(memory_order_relaxed);
+    if (known == 0) known_.store(known = ::getauxval(Type), memory_order_relaxed);
+    return known;
+  }
+
+private:
+  static inline constinit atomic<unsigned long> known_ = 0;
+};
+
+}  // namespace ashlar::ASHLAR_ABI::detail
+
+#elif ASHLAR_POSIX
+#include <stdlib.h>
+#endif
+
+namespace ashlar::ASHLAR_ABI::detail {
+
+/// Its address is the secret of a process on systems that give none: one address for all libraries of the process.
+#if ASHLAR_POSIX && !defined(__linux__)
+ASHLAR_OF_ALL_LIBRARIES
+#endif
+inline constexpr char place_of_secret = 0;
+
+/// Returns: a word that is the same at each call in a process, in all of its libraries: of the 16 random bytes that
+/// Linux gives each program; on Windows of the start and the heap of the process; on other systems of an address.
+/// Complexity: a search of some 20 entries.
+[[nodiscard]] ASHLAR_COLD inline std::uint64_t process_secret() noexcept {
+#if defined(__linux__) && ASHLAR_POSIX
+  if (const unsigned long bytes = auxiliary_value<AT_RANDOM>::get(); bytes != 0) {
+    std::uint64_t words[2];
+    std::memcpy(words, reinterpret_cast<const void*>(bytes), sizeof words);
+    return mixed(words[0] ^ mixed(words[1]));  // the first bytes guard stacks: they stay secret
+  }
+#elif ASHLAR_WINDOWS
+  return mixed(windows::start_of_process() ^ mixed(windows::place_of_process()));
+#endif
+  return mixed(address_of(&place_of_secret));
+}
+
+/// Returns: a word that no other call in any process has, and no other program knows. The system may refuse its random
+/// bytes: then a word of the process and the thread's stack, on Windows of the time too. Complexity: a system call.
+[[nodiscard]] ASHLAR_COLD inline std::uint64_t fresh_secret() noexcept {
+  std::uint64_t word = 0;
+#if defined(ASHLAR_HAS_KERNEL) && defined(SYS_getrandom)
+  constexpr unsigned no_waiting = 1;  // GRND_NONBLOCK: early at boot there are none
+  if (call_kernel(SYS_getrandom, &word, sizeof word, no_waiting) == long{sizeof word}) return word;
+  word = static_cast<std::uint64_t>(call_kernel(SYS_getpid));
+#elif defined(__FreeBSD__) || defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
+  ::arc4random_buf(&word, sizeof word);
+  return word;
+#elif ASHLAR_WINDOWS
+  word = ::GetTickCount64();
+#endif
+  return mixed(process_secret() ^ mixed(word) ^ address_of(&word));
+}
+
+/// The words that each sequence begins again with in the child of a fork: else the children of one process, which all
+/// have its memory, would go on alike. Thread safety: any thread.
+class random_epoch {
+public:
+  [[nodiscard]] static ASHLAR_INLINE std::uint32_t number() noexcept { return number_.load(memory_order_relaxed); }
+  [[nodiscard]] static std::uint64_t secret() noexcept { return secret_.load(memory_order_relaxed); }
+
+  /// Effects: begins an epoch. Expects: the caller is the only thread. Complexity: a system call.
+  ASHLAR_COLD static void begin() noexcept {
+    secret_.store(fresh_secret(), memory_order_relaxed);
+    number_.store(number() + 1, memory_order_relaxed);
+  }
+
+private:
+  static inline constinit atomic<std::uint32_t> number_ = 1;
+  static inline constinit atomic<std::uint64_t> secret_ = 0;
+};
+
+/// The canaries of a process: bytes beside blocks that other programs cannot know. A byte depends on the secret and on
+/// its address; a resource that keeps no sizes mixes the requested one in:
+///
+///     | block of n bytes | canary: secret word of the address ^ n modulo 128 in each byte, highest bits set |
+///
+/// So no text, terminator or small number passes for a canary, nor a canary that was copied. Of other bytes, written by
+/// who does not know the secret, one in 128 passes; of n such bytes one in 2^7n. A forked child keeps the secret, as
+/// its blocks have canaries of it. Thread safety: any thread.
+class canary_secret {
+public:
+  /// Returns: the canary in the aligned word at `address`.
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t word(std::uintptr_t address) noexcept {
+    std::uintptr_t factor = factor_.load(memory_order_acquire);  // pairs with the release in make()
+    if (ASHLAR_UNLIKELY(factor == 0)) factor = make();
+    std::uint64_t product = address ^ term_.load(memory_order_relaxed);
+    product *= sizeof factor == sizeof product ? factor : factor * std::uint64_t{0x9E3779B97F4A7C15u};
+    return (product ^ product >> 32) | 0x8080'8080'8080'8080u;
+  }
+
+  /// Returns: the canary in the byte at `p`.
+  [[nodiscard]] static ASHLAR_INLINE unsigned char byte(const void* p) noexcept {
+    const std::uint64_t whole = word(address_of(p) & ~std::uintptr_t{7});
+    unsigned char bytes[sizeof whole];
+    std::memcpy(bytes, &whole, sizeof whole);
+    return bytes[address_of(p) & 7];
+  }
+
+  /// Returns: the canary in the eight bytes from `p` on.
+  [[nodiscard]] static ASHLAR_INLINE std::uint64_t word_at(const void* p) noexcept {
+    const std::uintptr_t skipped = address_of(p) % sizeof(std::uint64_t), start = address_of(p) - skipped;
+    const std::uint64_t first = word(start);
+    if (skipped == 0) return first;
+    const std::uint64_t next = word(start + sizeof next);
+    const auto bits = static_cast<unsigned>(8 * skipped);
+    return std::endian::native == std::endian::little ? first >> bits | next << (64 - bits)
+                                                      : first << bits | next >> (64 - bits);
+  }
+
+private:
+  // Two threads that come at once store the same two words. Returns: the factor.
+  ASHLAR_COLD static std::uintptr_t make() noexcept {
+    const std::uint64_t secret = process_secret();
+    term_.store(static_cast<std::uintptr_t>(mixed(secret + 1)), memory_order_relaxed);
+    const auto factor = static_cast<std::uintptr_t>(mixed(secret + 2) | 1);
+    factor_.store(factor, memory_order_release);
+    return factor;
+  }
+
+  static inline constinit atomic<std::uintptr_t> factor_ = 0;
+  static inline constinit atomic<std::uintptr_t> term_ = 0;
+};
+
+inline constexpr std::size_t canary_period = 128;
+
+/// Returns: the part of a canary that tells the requested bytes, for eight bytes of it.
+[[nodiscard]] ASHLAR_INLINE constexpr std::uint64_t canary_of_size(std::size_t requested) noexcept {
+  return requested % canary_period * std::uint64_t{0x0101'0101'0101'0101u};
+}
+
+/// Returns: the canary in the byte at `p`, of a block of `requested` bytes.
+[[nodiscard]] ASHLAR_INLINE std::byte canary_byte(const std::byte* p, std::size_t requested = 0) noexcept {
+  return static_cast<std::byte>(canary_secret::byte(p) ^ requested % canary_period);
+}
+
+/// Effects: calls `f(at, canary, bytes)` for the pieces of a range, each in an aligned word.
+template <class Byte, class F>
+ASHLAR_INLINE void for_each_canary(Byte* from, const std::byte* to, std::size_t requested, F f) noexcept {
+  while (from != to) {
+    const std::size_t skipped = address_of(from) % sizeof(std::uint64_t);
+    const std::size_t bytes = min(sizeof(std::uint64_t) - skipped, static_cast<std::size_t>(to - from));
+    const std::uint64_t word = canary_secret::word(address_of(from) - skipped) ^ canary_of_size(requested);
+    f(from, reinterpret_cast<const std::byte*>(&word) + skipped, bytes);
+    from += bytes;
+  }
+}
+
+/// Effects: writes the canary of a block of `requested` bytes to a range. Complexity: O(bytes), 8 bytes a step.
+inline void fill_canary(std::byte* from, const std::byte* to, std::size_t requested = 0) noexcept {
+  for_each_canary(from, to, requested,
+                  [](std::byte* at, const std::byte* canary, std::size_t bytes) { std::memcpy(at, canary, bytes); });
+}
+
+/// Returns: whether the canary in a range is intact. Complexity: as `fill_canary`.
+[[nodiscard]] inline bool is_canary(const std::byte* from, const std::byte* to, std::size_t requested = 0) noexcept {
+  bool is_intact = true;
+  for_each_canary(from, to, requested, [&](const std::byte* at, const std::byte* canary, std::size_t bytes) {
+    is_intact = is_intact && std::memcmp(at, canary, bytes) == 0;
+  });
+  return is_intact;
+}
+
+/// Returns: one past the last byte of a range that is not canary, or `from`.
+[[nodiscard]] inline const std::byte* end_of_changes(const std::byte* from, const std::byte* to,
+                                                     std::size_t requested = 0) noexcept {
+  while (to != from && to[-1] == canary_byte(to - 1, requested)) --to;
+  return to;
+}
+
+}  // namespace ashlar::ASHLAR_ABI::detail
 
 #if defined(__linux__) && ASHLAR_POSIX && defined(__LP64__)
 #include <elf.h>
@@ -93,7 +283,7 @@ private:
 #if ASHLAR_POSIX
 #include <time.h>
 #elif ASHLAR_WINDOWS
-#include <ashlar/os/windows.hpp>
+#include <ashlar/os/native.hpp>
 #elif ASHLAR_HOSTED
 #include <chrono>
 #endif

@@ -12,7 +12,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/platform.hpp>
-#include <ashlar/os/windows.hpp>
+#include <ashlar/os/native.hpp>
 
 #if ASHLAR_HOSTED && !ASHLAR_WINDOWS  // the C library of Windows has no aligned_alloc
 

@@ -14,10 +14,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/stack/chunk.hpp>
 #include <ashlar/detail/stack/chunk_store.hpp>
-#include <ashlar/detail/stack/finalizers.hpp>
-#include <ashlar/detail/stack/marker_registry.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/resource/page_store.hpp>

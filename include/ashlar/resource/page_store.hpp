@@ -18,16 +18,17 @@
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/heap/heap_parts.hpp>
 #include <ashlar/detail/slab/free_chunks.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>
-#include <ashlar/resource/new_delete_resource.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+template <resource Upstream>
+class extent_map;
 
 /// The free memory of the process, in chunks of powers of two, each at a multiple of its size. Chunks below a span of
 /// 64 KiB are halves of larger ones; spans and larger ones come from the system, several at once where it takes parts

@@ -13,7 +13,7 @@
 
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #include "tests/support/build.hpp"
 

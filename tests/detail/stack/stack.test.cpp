@@ -13,8 +13,6 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/stack/chunk_store.hpp>
-#include <ashlar/detail/stack/finalizers.hpp>
-#include <ashlar/detail/stack/marker_registry.hpp>
 #include <ashlar/detail/stack/stack_order.hpp>
 #include <ashlar/detail/support/poison.hpp>
 

@@ -18,8 +18,8 @@
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/event.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
 #include <ashlar/detail/support/id_map.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 #include "tests/support/build.hpp"
 

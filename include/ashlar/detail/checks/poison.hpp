@@ -13,7 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/support/poison.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -9,7 +9,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

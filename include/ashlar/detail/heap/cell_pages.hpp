@@ -19,7 +19,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/heap/block_canary.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -13,7 +13,7 @@
 #include <ashlar/detail/heap/heap_registry.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -15,7 +15,7 @@
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

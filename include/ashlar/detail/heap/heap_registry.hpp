@@ -11,10 +11,9 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/detail/heap/page_map.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/os/stack_thread.hpp>
+#include <ashlar/os/native.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -24,7 +24,7 @@
 #include <ashlar/detail/heap/span_store.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -15,7 +15,7 @@
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

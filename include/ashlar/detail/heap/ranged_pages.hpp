@@ -13,7 +13,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/fwd.hpp>
 #include <ashlar/os/pages.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/os/random_bits.hpp>
 #include <ashlar/os/system_calls.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

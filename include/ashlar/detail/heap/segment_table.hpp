@@ -15,7 +15,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/heap/page_discard.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -25,7 +25,7 @@
 #include <ashlar/detail/heap/span_header.hpp>
 #include <ashlar/detail/heap/thread_cache.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>

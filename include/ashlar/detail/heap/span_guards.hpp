@@ -17,7 +17,7 @@
 #include <ashlar/detail/heap/page_map.hpp>
 #include <ashlar/detail/heap/segment.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/os/process_limits.hpp>
+#include <ashlar/os/pages.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

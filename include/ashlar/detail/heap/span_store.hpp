@@ -20,7 +20,7 @@
 #include <ashlar/detail/heap/segment_table.hpp>
 #include <ashlar/detail/heap/span_guards.hpp>
 #include <ashlar/detail/heap/span_header.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/os/random_bits.hpp>
 

@@ -18,7 +18,7 @@
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/heap/retention_limit.hpp>
 #include <ashlar/detail/heap/segment.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -21,7 +21,7 @@
 #include <ashlar/detail/heap_threads/shared_extent_map.hpp>
 #include <ashlar/detail/heap_threads/thread_heaps.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
-#include <ashlar/detail/support/function_ref.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/per_thread.hpp>
 

@@ -18,7 +18,7 @@
 #include <ashlar/detail/heap/parcel_sender.hpp>
 #include <ashlar/detail/heap/purge.hpp>
 #include <ashlar/detail/thread/fork.hpp>
-#include <ashlar/os/process_limits.hpp>
+#include <ashlar/os/pages.hpp>
 #include <ashlar/os/random_bits.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -19,7 +19,7 @@
 #include <ashlar/detail/slab/cached_cells.hpp>
 #include <ashlar/detail/slab/free_check.hpp>
 #include <ashlar/detail/slab/shared_slabs.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -14,7 +14,7 @@
 #include <ashlar/base/resource.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {

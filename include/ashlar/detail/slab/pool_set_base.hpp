@@ -22,7 +22,7 @@
 #include <ashlar/detail/slab/large_blocks.hpp>
 #include <ashlar/detail/slab/size_classes.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

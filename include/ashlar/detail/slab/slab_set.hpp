@@ -13,7 +13,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/slab/slab.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -17,7 +17,7 @@
 #include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/checks/slab_registry.hpp>
 #include <ashlar/detail/slots/slot_word.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

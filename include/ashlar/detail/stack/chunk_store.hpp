@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The chunks of an arena: the growth of their sizes, the limit of their bytes, the spare ones.
+// The chunks of an arena, each with its header at the end, so that its start keeps the alignment of the allocation: the
+// growth of their sizes, the limit of their bytes, the spare ones; and what a rewind needs: the pending destructors,
+// most recent first, and the registry of valid markers.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -13,10 +17,254 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/stack/chunk.hpp>
+#include <ashlar/detail/checks/poison.hpp>
 #include <ashlar/detail/support/poison.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// One marker's entry: the number of open markers at its creation, and a unique number.
+struct mark_ticket {
+  std::size_t depth = 0;
+  std::uint64_t number = 0;
+};
+
+/// A marker is valid from `open` until a rewind to an older one. The registry keeps the last `remembered` depths;
+/// deeper markers are mistaken for valid ones. Markers that are never rewound to cost nothing.
+class marker_registry {
+public:
+  static constexpr std::size_t remembered = 32;
+
+  constexpr marker_registry() = default;
+
+  [[nodiscard]] mark_ticket open() noexcept {
+    const mark_ticket opened{++depth_, ++last_number_};
+    latest_[depth_ % remembered] = opened;
+    return opened;
+  }
+
+  [[nodiscard]] bool is_good(const mark_ticket& ticket) const noexcept {
+    const mark_ticket& known = latest_[ticket.depth % remembered];
+    if (ticket.depth == 0 || ticket.depth > depth_) return false;
+    return known.depth != ticket.depth || known.number == ticket.number;
+  }
+
+  /// Effects: invalidates the markers later than this one. Expects: `is_good(ticket)`.
+  void close_after(const mark_ticket& ticket) noexcept { depth_ = ticket.depth; }
+  void close_all() noexcept { depth_ = 0; }
+
+private:
+  std::size_t depth_ = 0;
+  std::uint64_t last_number_ = 0;
+  mark_ticket latest_[remembered] = {};
+};
+
+/// The registry of this level of checking: nothing at `fast`.
+struct marker_book : if_checked<marker_registry> {
+  using ticket = if_checked<mark_ticket>;
+};
+
+/// The destructor of one object. It lies in front of the object, in the same block, after foreign blocks. So from
+/// level `checked` on it is sealed, and verified before its call.
+struct finalizer {
+  finalizer* next = nullptr;
+  void (*end)(finalizer*) noexcept = nullptr;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> seal{};
+
+  void put_on(finalizer* other) noexcept {
+    next = other;
+    seal.set(right_seal());
+  }
+
+  [[nodiscard]] bool is_sound() const noexcept { return seal.is(right_seal()); }
+
+private:
+  [[nodiscard]] std::uintptr_t right_seal() const noexcept {
+    return seal_of(this, next, reinterpret_cast<std::uintptr_t>(end));
+  }
+};
+
+/// An object and its finalizer, in one block.
+template <class T>
+struct finalized {
+  finalizer entry;
+  union {
+    T object;
+  };
+
+  template <class... Args>
+  explicit finalized(Args&&... args) : entry{.end = end_one}, object(std::forward<Args>(args)...) {}
+  finalized(const finalized&) = delete;
+  finalized& operator=(const finalized&) = delete;
+  ~finalized() {}  // the entry ends the object
+
+private:
+  static void end_one(finalizer* entry) noexcept {
+    std::destroy_at(std::addressof(static_cast<finalized*>(static_cast<void*>(entry))->object));
+  }
+};
+
+/// An array and its finalizer. The elements lie after it, at the first address of their alignment.
+template <class T>
+struct finalized_array {
+  finalizer entry{.end = end_all};
+  std::size_t count = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> counted{};
+
+  /// The offset of the elements from the entry.
+  static constexpr std::size_t offset() noexcept { return align_up(sizeof(finalized_array), alignof(T)); }
+
+  [[nodiscard]] T* elements() noexcept {
+    return static_cast<T*>(static_cast<void*>(reinterpret_cast<std::byte*>(this) + offset()));
+  }
+
+  /// Effects: makes `n` elements by `T()`. Throws: the exception of `T()`, after the elements made so far are destroyed
+  /// in reverse order.
+  void build(std::size_t n) {
+    struct unfinished {
+      finalized_array* array;
+      ~unfinished() {
+        if (array != nullptr) array->destroy();
+      }
+    } until_built{this};
+    for (; count != n; ++count) ::new (static_cast<void*>(elements() + count)) T();
+    until_built.array = nullptr;
+    counted.set(seal_of(&count, count));
+  }
+
+  void destroy() noexcept {
+    for (; count != 0; --count) std::destroy_at(elements() + count - 1);
+  }
+
+private:
+  static void end_all(finalizer* entry) noexcept {
+    auto* const array = static_cast<finalized_array*>(static_cast<void*>(entry));
+    if (ASHLAR_UNLIKELY(!array->counted.is(seal_of(&array->count, array->count))))
+      report({.kind = fault::underflow,
+              .what = "bytes before the first element of an array were written to",
+              .pointer = array->elements()});
+    array->destroy();
+  }
+};
+
+/// A stack of finalizers. Invariant: each entry was pushed later than its successors.
+class finalizers {
+public:
+  using entry_type = finalizer;
+  template <class T>
+  using object = finalized<T>;
+  template <class T>
+  using array = finalized_array<T>;
+
+  constexpr finalizers() = default;
+
+  void push(finalizer& entry) noexcept {
+    entry.put_on(first_);
+    first_ = &entry;
+  }
+
+  /// Effects: runs the entries pushed after `last`, most recent first, including entries that destructors push
+  /// meanwhile. Each entry leaves the stack before it runs. Reports an entry that was overwritten, in the name of
+  /// `arena`.
+  void run_down_to(const finalizer* last, const void* arena) noexcept {
+    while (first_ != last) {
+      finalizer* const leaving = first_;
+      if (ASHLAR_UNLIKELY(!leaving->is_sound())) report_damage(leaving, arena);
+      first_ = leaving->next;
+      leaving->end(leaving);
+    }
+  }
+
+  [[nodiscard]] finalizer* first() const noexcept { return first_; }
+
+private:
+  [[noreturn]] ASHLAR_COLD static void report_damage(const finalizer* entry, const void* arena) noexcept {
+    report(fault::overflow, "bytes past the end of a block were written to, over the finalizer of the next object",
+           entry, arena);
+  }
+
+  finalizer* first_ = nullptr;
+};
+
+///       |         usable          | chunk |
+///       begin                     end()     begin + bytes
+///
+/// Chunks form a stack, linked by `below`. Blocks of this chunk lie in front of this header, and foreign memory lies
+/// after it. So from level `checked` on the header is sealed. Code that changes it seals it again; code that follows
+/// its link or frees its memory verifies it first.
+struct chunk {
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<0> front;  ///< one at each end, to tell the side of a write
+  chunk* below = nullptr;
+  std::byte* below_top = nullptr;  ///< top of the chunk below when this one was put on it
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;  ///< header included
+  std::size_t alignment = 0;
+  ASHLAR_NO_UNIQUE_ADDRESS seal_word<1> back;
+
+  /// Returns: the size of a chunk that can hold a block of `size`, if it is aligned for the block.
+  [[nodiscard]] static constexpr std::size_t bytes_for(std::size_t size) noexcept {
+    return align_up(size != 0 ? size : 1, alignof(chunk)) + sizeof(chunk);
+  }
+
+  /// Effects: makes a chunk of the memory at `p`; its usable bytes are free. Expects: `p` is aligned for a chunk,
+  /// `bytes` a multiple of that and larger than a chunk.
+  [[nodiscard]] static chunk* build(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+    auto* const begin = static_cast<std::byte*>(p);
+    auto* const made = new (begin + bytes - sizeof(chunk)) chunk;
+    made->begin = begin;
+    made->bytes = bytes;
+    made->alignment = alignment;
+    made->set_seal();
+    made->clear();
+    return made;
+  }
+
+  /// Effects: puts it on another chunk, which is filled up to `top`.
+  void put_on(chunk* other, std::byte* top) noexcept {
+    below = other;
+    below_top = top;
+    set_seal();
+  }
+
+  [[nodiscard]] std::byte* end() const noexcept { return begin + usable(); }
+  [[nodiscard]] std::size_t usable() const noexcept { return bytes - sizeof(chunk); }  ///< bytes
+
+  /// Expects: `at_alignment` is a power of two.
+  [[nodiscard]] bool can_hold(std::size_t size, std::size_t at_alignment) const noexcept {
+    const std::size_t padding = (0 - address_of(begin)) & (at_alignment - 1);
+    return padding < usable() && size <= usable() - padding;
+  }
+
+  void clear() const noexcept { mark_free(begin, usable()); }
+
+  /// Returns: whether the header still has its seal; always true at level `fast`.
+  [[nodiscard]] bool is_sound() const noexcept { return front.is(right_front()) && back.is(right_back()); }
+
+  /// Effects: reports a header that was overwritten. `arena` is the owner of the chunk.
+  void expect_sound(const void* arena) const noexcept {
+    if (ASHLAR_UNLIKELY(!is_sound())) report_damage(arena);
+  }
+
+private:
+  void set_seal() noexcept {
+    front.set(right_front());
+    back.set(right_back());
+  }
+
+  [[nodiscard]] std::uintptr_t right_front() const noexcept { return seal_of(this); }
+  [[nodiscard]] std::uintptr_t right_back() const noexcept {
+    return seal_of(this, below, below_top, begin, bytes, alignment);
+  }
+
+  [[noreturn]] ASHLAR_COLD void report_damage(const void* arena) const noexcept {
+    const bool is_from_behind = front.is(right_front());
+    report(is_from_behind ? fault::underflow : fault::overflow,
+           is_from_behind ? "bytes before the first block of a chunk were written to, over the chunk's header"
+                          : "bytes past the end of the last block of a chunk were written to, over the chunk's header",
+           this, arena);
+  }
+};
+
+static_assert(sizeof(chunk) == (5 + 2 * if_checked<chunk>::is_there) * sizeof(void*));
 
 /// Allocates the memory between `top` and `end`, upwards. The owner keeps the start address.
 ///

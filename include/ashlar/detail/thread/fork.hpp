@@ -14,8 +14,8 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
 #include <ashlar/base/platform.hpp>
-#include <ashlar/detail/support/list.hpp>
-#include <ashlar/os/process_secret.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
+#include <ashlar/os/random_bits.hpp>
 
 #if __has_include(<link.h>)
 #include <link.h>

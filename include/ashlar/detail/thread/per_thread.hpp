@@ -10,12 +10,12 @@
 #include <ashlar/base/atomics.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/lock.hpp>
-#include <ashlar/detail/support/list.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/thread/fork.hpp>
 #include <ashlar/detail/thread/thread_directory.hpp>
 #include <ashlar/detail/thread/thread_end.hpp>
 #include <ashlar/detail/thread/thread_records.hpp>
-#include <ashlar/os/stack_thread.hpp>
+#include <ashlar/os/native.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
 

@@ -10,7 +10,7 @@
 #if ASHLAR_POSIX
 #include <pthread.h>
 #elif ASHLAR_WINDOWS
-#include <ashlar/os/windows.hpp>
+#include <ashlar/os/native.hpp>
 #endif
 
 namespace ashlar::ASHLAR_ABI::detail {

@@ -10,7 +10,7 @@
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/error.hpp>
 #include <ashlar/detail/checks/poison.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>

@@ -8,7 +8,7 @@
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
 #include <ashlar/base/resource.hpp>
-#include <ashlar/detail/support/address_tree.hpp>
+#include <ashlar/detail/support/intrusive.hpp>
 #include <ashlar/detail/support/poison.hpp>
 #include <ashlar/detail/tlsf/tlsf_block.hpp>
 #include <ashlar/detail/tlsf/tlsf_poison.hpp>

@@ -1,16 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An intrusive search tree of memory regions, ordered by address; a slab's entry in the registry.
+// Intrusive containers, whose members contain their links, so that nothing is allocated: a doubly linked list, and a
+// search tree of memory regions, ordered by address. And a reference to a function object, so that long code that calls
+// it exists once for all types of them.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include <ashlar/base/bits.hpp>
 #include <ashlar/base/config.hpp>
-#include <ashlar/os/stack_thread.hpp>
+#include <ashlar/os/native.hpp>
 
 namespace ashlar::ASHLAR_ABI::detail {
+
+/// Calls a function object of any type with `Args`. Expects: the object outlives the reference. Throws: what the object
+/// throws. Complexity: an indirect call.
+template <class... Args>
+class function_ref {
+public:
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
+  function_ref(F&& f) noexcept
+      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
+          static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
+        }) {}
+
+  void operator()(Args... args) const { call_(of_, args...); }
+
+private:
+  void* of_;
+  void (*call_)(void* of, Args... args);
+};
+
+/// The links of a member. `T` derives from `list_node<T>`.
+template <class T>
+struct list_node {
+  T* next = nullptr;
+  T* previous = nullptr;
+};
+
+/// Members in the order of insertion. Complexity: O(1), unless stated otherwise.
+/// Invariant: `front_` and `back_` are both null or both non-null; neighbours point at each other.
+template <class T>
+class list {
+public:
+  using node = list_node<T>;
+
+  [[nodiscard]] constexpr bool empty() const noexcept { return front_ == nullptr; }
+  [[nodiscard]] constexpr T* front() const noexcept { return front_; }
+  [[nodiscard]] constexpr T* back() const noexcept { return back_; }
+
+  constexpr void push_front(T* member) noexcept { insert_between(nullptr, member, front_); }
+  constexpr void push_back(T* member) noexcept { insert_between(back_, member, nullptr); }
+
+  /// Expects: `member` is in this list.
+  constexpr void erase(T* member) noexcept {
+    (member->previous != nullptr ? member->previous->next : front_) = member->next;
+    (member->next != nullptr ? member->next->previous : back_) = member->previous;
+    member->next = member->previous = nullptr;
+  }
+
+  /// Complexity: O(n).
+  [[nodiscard]] constexpr bool invariant() const noexcept {
+    const T* previous = nullptr;
+    for (const T* member = front_; member != nullptr; previous = member, member = member->next)
+      if (member->previous != previous) return false;
+    return back_ == previous;
+  }
+
+private:
+  constexpr void insert_between(T* previous, T* member, T* next) noexcept {
+    member->previous = previous;
+    member->next = next;
+    (previous != nullptr ? previous->next : front_) = member;
+    (next != nullptr ? next->previous : back_) = member;
+  }
+
+  T* front_ = nullptr;
+  T* back_ = nullptr;
+};
 
 /// The links of one member. `T` derives from `tree_node<T>`.
 template <class T>
