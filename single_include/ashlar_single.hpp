@@ -6763,19 +6763,17 @@ private:
 
 // ashlar/detail/support/intrusive.hpp
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 namespace ashlar::ASHLAR_ABI::detail {
 template <class... Args>
 class function_ref {
 public:
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
+    requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref> && std::is_invocable_v<F&, Args...>)
   function_ref(F&& f) noexcept
-      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
+      : of_(const_cast<void*>(static_cast<const void*>(__builtin_addressof(f)))), call_([](void* of, Args... args) {
           static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
         }) {}
   void operator()(Args... args) const { call_(of_, args...); }

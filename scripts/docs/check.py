@@ -109,7 +109,7 @@ def missing_names(site, root):
     import module  # found by the path that is set just above
     shown = set().union(*(page.anchors for path, page in site.pages.items()
                           if path.relative_to(site.folder).parts[0] == "api"))
-    for space, names in sorted(module.exported(module.headers()).items()):
+    for space, names in sorted(module.exported(root, module.headers(root)).items()):
         for name in sorted(names):
             if (f"{space}.{name}".replace("::", ".") if space else name) not in shown:
                 yield f"api: {space or 'ashlar'} has {name}, which is not in the reference"

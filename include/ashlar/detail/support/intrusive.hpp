@@ -4,10 +4,8 @@
 // it exists once for all types of them.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include <ashlar/base/bits.hpp>
@@ -22,9 +20,9 @@ template <class... Args>
 class function_ref {
 public:
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::invocable<F&, Args...>)
+    requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref> && std::is_invocable_v<F&, Args...>)
   function_ref(F&& f) noexcept
-      : of_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))), call_([](void* of, Args... args) {
+      : of_(const_cast<void*>(static_cast<const void*>(__builtin_addressof(f)))), call_([](void* of, Args... args) {
           static_cast<void>((*static_cast<std::remove_reference_t<F>*>(of))(args...));
         }) {}
 
