@@ -194,22 +194,22 @@ lint() {
 
 is_configuration() { [[ $1 != lint && $1 != cli ]] && ! is_room "$1"; }
 
+# The first configuration, whose tests start no tools, is built while the packages of the others are installed.
+first=
+for name in "${wanted[@]}"; do packages_for "$name" >/dev/null; done # or it ends here, before any work
+if ((${#wanted[@]} > 1)) && is_configuration "${wanted[0]}"; then first=${wanted[0]}; fi
+need_for "${first:-${wanted[@]}}"
+
 rm -rf "$results"
 mkdir -p "$results"
 trap 'trap - TERM && kill 0' INT # a job in the background ignores the interrupt
 
-# The first configuration, whose tests start no tools, is built while the packages of the others are installed.
-first=
-if ((${#wanted[@]} > 1)) && is_configuration "${wanted[0]}"; then
-  first=${wanted[0]}
-  need_for "$first"
+if [[ -n $first ]]; then
   need_for "${wanted[@]}" &
   installing=$!
   configure_for "$first"
   test_configuration "$first"
   wait "$installing"
-else
-  need_for "${wanted[@]}"
 fi
 
 # To lint and to configure take one core each, so they run beside each other.
