@@ -44,9 +44,9 @@ struct live_records {
     return n <= before ? std::span<const detail::trace_io::record>() : std::span(records).subspan(before, n - before);
   }
 
-  /// Effects: notes that a chunk of the next `n` records is in the file.
-  void note_written(std::size_t n) noexcept {
-    progress.fetch_add((std::uint64_t{1} << 32) + n, std::memory_order_release);
+  /// Effects: notes that the next `n` records are in the file, as a chunk, or are lost, without one.
+  void note_written(std::size_t n, bool is_chunk) noexcept {
+    progress.fetch_add((std::uint64_t{is_chunk} << 32) + n, std::memory_order_release);
   }
 
   /// Effects: makes room: all records are in the file.
@@ -66,13 +66,21 @@ struct live_records {
 /// Items of a table, as the payload of its next chunk.
 template <std::size_t Bytes>
 struct pending_items {
-  std::atomic<std::uint32_t> count;  ///< Released when the item is there.
-  std::uint32_t sequence;            ///< Of the next chunk.
-  std::uint64_t used;
+  /// Their bytes and their number, released when they are there: one word, as above.
+  std::atomic<std::uint64_t> extent;
+  std::uint32_t sequence;  ///< Of the next chunk.
   std::byte bytes[Bytes];
 
-  [[nodiscard]] std::span<const std::byte> payload() const noexcept {
-    return std::span(bytes).first(static_cast<std::size_t>(used));
+  [[nodiscard]] std::uint32_t count() const noexcept {
+    return static_cast<std::uint32_t>(extent.load(std::memory_order_relaxed));
+  }
+  [[nodiscard]] std::size_t used() const noexcept {
+    return static_cast<std::size_t>(extent.load(std::memory_order_relaxed) >> 32);
+  }
+  [[nodiscard]] std::span<const std::byte> payload() const noexcept { return std::span(bytes).first(used()); }
+
+  void extend_to(std::size_t end, std::uint32_t items) noexcept {
+    extent.store(std::uint64_t{end} << 32 | items, std::memory_order_release);
   }
 };
 

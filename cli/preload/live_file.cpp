@@ -69,7 +69,7 @@ bool live_file::open() noexcept {
     if (fd < 0 && errno != EEXIST) return false;
   }
   if (fd < 0) return false;
-  flock(fd, LOCK_SH | LOCK_NB);  // the mapping keeps it, and a kill ends it
+  flock(fd, LOCK_SH | LOCK_NB);  // the mapping keeps it, but on overlayfs, and a kill ends it
   auto* const head = has_room_for_good(fd) ? static_cast<live_head*>(grow(fd, sizeof(live_head))) : nullptr;
   close(fd);
   if (head == nullptr) {
@@ -85,7 +85,7 @@ bool live_file::open() noexcept {
 
 live_records* live_file::take() noexcept {
   const ashlar::lock_scope hold(lock_);
-  if (is_refused_) return nullptr;
+  if (is_refused_ || getpid() != file.process()) return nullptr;
   is_refused_ = head() == nullptr && !open();
   if (is_refused_) return nullptr;
   const int fd = ::open(path_, O_RDWR | O_CLOEXEC | O_NOCTTY);

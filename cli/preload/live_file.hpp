@@ -11,8 +11,8 @@ namespace ashlar::recorder {
 
 class live_file {
 public:
-  /// Returns: records in the file, all zeros; null if they cannot lie there. A forked child has no such memory.
-  /// Expects: the thread is inside the recorder.
+  /// Returns: records in the file, all zeros; null if they cannot lie there, or this is a child that the recorder did
+  /// not learn of. A forked child has no such memory. Expects: the thread is inside the recorder.
   [[nodiscard]] live_records* take() noexcept;
 
   /// Returns: the head, if there is a file; else null.

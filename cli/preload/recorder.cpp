@@ -96,6 +96,7 @@ void count_lost(std::uint64_t events) noexcept {
 
 /// Expects: `log.lock` is held.
 void write_log(thread_log& log) noexcept {
+  if (!is_our_process()) return static_cast<void>(dropped.fetch_add(log.live->unwritten().size()));
   if (!file.failed()) write_modules();
   if (!file.failed()) write_stacks();
   if (!file.failed()) names.write();
@@ -320,8 +321,7 @@ ASHLAR_NOINLINE void write_full_log() noexcept {
   const inside_recorder inside;
   const ashlar::lock_scope hold(log.lock);
   if (log.live == nullptr) return;
-  if (is_our_process()) write_log(log);
-  else dropped.fetch_add(log.live->unwritten().size(), std::memory_order_relaxed);
+  write_log(log);
   log.live->clear();
 }
 
@@ -343,13 +343,14 @@ void finish() noexcept {
 
 void finish_for_good() noexcept {
   finish();
-  if (is_our_process()) live.remove();
+  if (!self.busy && is_our_process()) live.remove();  // else a handler ends what has interrupted the recorder
 }
 
 exec_attempt::exec_attempt() noexcept {
+  if (self.busy || !is_our_process()) return;
   if (file.started()) finish();
-  else if (!self.busy && is_our_process()) tell_end();
-  if (is_our_process()) live.tell_over(true);
+  else tell_end();
+  live.tell_over(true);
 }
 
 exec_attempt::~exec_attempt() {

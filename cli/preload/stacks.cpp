@@ -385,10 +385,9 @@ void write_while_locked() noexcept {
 void copy_to_live() noexcept {
   live_head* const to = live.head();
   if (to == nullptr || sequence != 0) return;
-  to->modules.count.store(0, std::memory_order_release);
+  to->modules.extend_to(0, 0);
   std::memcpy(to->modules.bytes, whole.bytes, whole.used);
-  to->modules.used = whole.used;
-  to->modules.count.store(whole.count, std::memory_order_release);
+  to->modules.extend_to(whole.used, whole.count);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ inline constexpr char status_variable[] = "ASHLAR_RECORD_STATUS";
 inline constexpr std::uint32_t max_stack_depth = 128;
 inline constexpr std::uint32_t stack_slots = 1 << 20;
 inline constexpr std::uint32_t max_stacks = stack_slots / 4 * 3;  ///< Different ones of a process.
-/// The loss by a kill for each thread, and the unit of compression.
+/// The loss by a kill for each thread where there is no live file, and the unit of compression.
 inline constexpr std::uint32_t log_records = 4096;
 inline constexpr std::size_t max_path_bytes = 4096;
 

@@ -49,14 +49,17 @@ struct thread_log {
   }
 
   /// Effects: gives it room for records, in the live file or in memory of its own. Returns: whether there is memory.
+  /// `live` is set once a fork wipes it: another thread may fork meanwhile.
   [[nodiscard]] bool get_room() noexcept {
     if (live != nullptr) return true;
-    live = recorder::live.take();
+    live_records* room = recorder::live.take();
     const std::size_t guarded =
         static_cast<std::size_t>(reinterpret_cast<std::byte*>(&lock) - reinterpret_cast<std::byte*>(this));
-    if (live != nullptr && madvise(this, guarded, MADV_WIPEONFORK) == 0) return true;
-    if (live != nullptr) munmap(live, sizeof(live_records));
-    live = static_cast<live_records*>(map_memory(sizeof(live_records)));
+    if (room != nullptr && madvise(this, guarded, MADV_WIPEONFORK) != 0) {
+      munmap(room, sizeof(live_records));
+      room = nullptr;
+    }
+    live = room != nullptr ? room : static_cast<live_records*>(map_memory(sizeof(live_records)));
     return live != nullptr;
   }
 };

@@ -340,7 +340,7 @@ std::uint64_t write_records(live_records& log) noexcept {
   workspace* const w = file.failed() ? nullptr : borrow_workspace();
   const bool written = w != nullptr && encode_and_write(*w, log, records);
   if (w != nullptr) w->lock.unlock();
-  log.note_written(records.size());
+  log.note_written(records.size(), w != nullptr);
   return written ? 0 : records.size();
 }
 

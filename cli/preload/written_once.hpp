@@ -56,17 +56,16 @@ public:
       if (s.hash.load(std::memory_order_relaxed) != 0) s.hash.store(0, std::memory_order_relaxed);
     items_ = 0;
     shared_ = nullptr;
-    own_.count = own_.sequence = 0;
-    own_.used = 0;
+    own_.extend_to(0, 0);
+    own_.sequence = 0;
   }
 
   /// Effects: items that are not in the file yet lie in `shared` from now on, which is empty.
   void use(pending_items<PendingBytes>& shared) noexcept {
     const ashlar::lock_scope hold(lock_);
-    std::memcpy(shared.bytes, own_.bytes, own_.used);
-    shared.used = own_.used;
+    std::memcpy(shared.bytes, own_.bytes, own_.used());
     shared.sequence = own_.sequence;
-    shared.count.store(own_.count, std::memory_order_release);
+    shared.extend_to(own_.used(), own_.count());
     shared_ = &shared;
   }
 
@@ -103,24 +102,20 @@ private:
   // Expects: the lock is held. A payload starts with the id of its first item.
   template <class Put>
   std::uint32_t append(std::size_t bound, Put put) noexcept {
-    if (pending().used + detail::trace_io::max_varint_bytes + bound > PendingBytes) write_pending();
+    if (pending().used() + detail::trace_io::max_varint_bytes + bound > PendingBytes) write_pending();
     pending_items<PendingBytes>& all = pending();
-    std::byte* to = all.bytes + all.used;
-    const std::uint32_t count = all.count.load(std::memory_order_relaxed);
-    if (count == 0) to = detail::trace_io::put_varint(to, std::uint64_t{items_} + 1);
-    all.used = static_cast<std::uint64_t>(put(to) - all.bytes);
-    all.count.store(count + 1, std::memory_order_release);
+    std::byte* to = all.bytes + all.used();
+    if (all.count() == 0) to = detail::trace_io::put_varint(to, std::uint64_t{items_} + 1);
+    all.extend_to(static_cast<std::size_t>(put(to) - all.bytes), all.count() + 1);
     return ++items_;
   }
 
   // Expects: the lock is held.
   bool write_pending() noexcept {
     pending_items<PendingBytes>& all = pending();
-    const std::uint32_t count = all.count.load(std::memory_order_relaxed);
-    if (count == 0) return true;
-    const bool written = write_chunk({.kind = Kind, .sequence = all.sequence, .count = count}, all.payload());
-    all.used = 0;
-    all.count.store(0, std::memory_order_release);
+    if (all.count() == 0) return true;
+    const bool written = write_chunk({.kind = Kind, .sequence = all.sequence, .count = all.count()}, all.payload());
+    all.extend_to(0, 0);
     ++all.sequence;
     return written;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -12,7 +13,9 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/file.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <ashlar/detail/trace/decode.hpp>
@@ -21,6 +24,7 @@
 #include "cli/preload/clock.hpp"
 #include "cli/preload/live.hpp"
 #include "cli/record/processes.hpp"
+#include "cli/record/recording.hpp"
 #include "cli/record/run_note.hpp"
 
 namespace ashlar::cli {
@@ -46,6 +50,12 @@ public:
 
   [[nodiscard]] bool is_alone() const noexcept { return is_alone_; }
 
+  /// Overlayfs maps the file below it, which lacks the lock: there the process decides, by its id.
+  [[nodiscard]] bool is_mapped_without_lock(int process) const {
+    struct statfs found{};
+    return ::fstatfs(fd_, &found) == 0 && found.f_type == OVERLAYFS_SUPER_MAGIC && runs(process);
+  }
+
   /// Returns: the part at an offset; null at the end of the file.
   template <class Part>
   [[nodiscard]] std::unique_ptr<Part> part(std::uint64_t offset) const {
@@ -61,7 +71,8 @@ private:
 
 bool is_sound(const live_head& head, std::uint64_t session) {
   return head.magic.load() == recorder::live_magic && (session == 0 || head.session == session) &&
-         head.header_bytes <= recorder::max_header_bytes && head.page_bytes >= 4096 && head.page_bytes <= 65536 &&
+         head.header_bytes >= io::file_header_bytes && head.header_bytes <= recorder::max_header_bytes &&
+         io::refuse_file_header(head.header) == nullptr && head.page_bytes >= 4096 && head.page_bytes <= 65536 &&
          std::memchr(head.trace, 0, sizeof head.trace) != nullptr;
 }
 
@@ -106,6 +117,13 @@ public:
 
   [[nodiscard]] bool has_room() const { return static_cast<bool>(to_); }
 
+  /// Returns: whether both clocks went on until now: neither did the machine restart nor sleep.
+  [[nodiscard]] bool has_clocks() const {
+    const std::uint64_t ran = recorder::clock_ns(CLOCK_MONOTONIC) - index_.header().start_ns;
+    const std::uint64_t passed = recorder::clock_ns(CLOCK_REALTIME) - index_.header().start_unix_ns;
+    return std::abs(static_cast<std::int64_t>(passed - ran)) < 1'000'000'000;
+  }
+
 private:
   std::string path_;
   trace::byte_source source_;
@@ -118,9 +136,9 @@ private:
 /// Each returns whether the trace lacks nothing of this part now.
 template <std::size_t Bytes>
 bool append_table(continued_trace& to, io::chunk_kind kind, const recorder::pending_items<Bytes>& items) {
-  const std::uint32_t count = items.count.load();
+  const std::uint32_t count = items.count();
   if (count == 0 || to.next(kind) == items.sequence + 1) return true;  // it was written before it could be forgotten
-  if (items.used > Bytes || to.next(kind) != items.sequence) return false;
+  if (items.used() > Bytes || to.next(kind) != items.sequence) return false;
   return to.append({.kind = kind, .sequence = items.sequence, .count = count}, items.payload());
 }
 
@@ -140,26 +158,38 @@ bool append_records(continued_trace& to, const live_records& log, std::uint64_t 
   std::vector<std::byte> payload(io::record_encoder::bound(records.size()));
   const std::uint64_t first = std::max({records.front().time, last_time, start_ticks});
   payload.resize(encoder->encode(records, first, payload.data()));
+  const bool has_clocks = to.has_clocks();
   return to.append({.stream = log.thread,
                     .sequence = next,
                     .count = static_cast<std::uint32_t>(records.size()),
                     .events = encoder->events(),
                     .first_time = first - start_ticks,
                     .last_time = encoder->last_time() - start_ticks,
-                    .sync_ticks = recorder::ticks() - start_ticks,
-                    .sync_ns = recorder::clock_ns(CLOCK_MONOTONIC)},
+                    .sync_ticks = has_clocks ? recorder::ticks() - start_ticks : 0,
+                    .sync_ns = has_clocks ? recorder::clock_ns(CLOCK_MONOTONIC) : 0},
                    payload);
 }
 
-/// Returns: the trace, which is made if the process had not begun it, under the name that it would have taken.
+/// Returns: whether the process of the live file wrote the header of the trace, and was perhaps killed there.
+bool has_begun(const live_head& head, const std::string& path) {
+  const process_trace t = read_process_trace(path);
+  return t.session == head.session && t.process == head.process &&
+         t.start_ns == io::get_file_header(head.header).start_ns;
+}
+
+/// Returns: the trace beside the live file, which may have been moved with it. It is made if the process had not begun
+/// it, under the name that it would have taken.
 std::string trace_of(const live_head& head, const std::string& wished) {
-  if (head.has_trace.load() != 0) return head.trace;
+  if (head.has_trace.load() != 0) return fs::path(wished).replace_filename(fs::path(head.trace).filename()).string();
   std::string path = wished;
   std::error_code error;
-  for (int n = 2; fs::exists(path, error) && fs::file_size(path, error) != 0; ++n)
+  for (int n = 2; fs::exists(path, error) && fs::file_size(path, error) != 0; ++n) {
+    if (has_begun(head, path)) return path;
     path = wished + "." + std::to_string(n);
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(head.header), static_cast<std::streamsize>(head.header_bytes));
+  }
+  std::ofstream to(path, std::ios::binary);
+  to.write(reinterpret_cast<const char*>(head.header), static_cast<std::streamsize>(head.header_bytes)).flush();
+  if (!to) fs::resize_file(path, 0, error);
   return path;
 }
 
@@ -172,7 +202,7 @@ enum class ending {
 ending append_all(const orphan& from, const live_head& head, const std::string& wished) {
   const std::uint64_t page = head.page_bytes;
   continued_trace to(trace_of(head, wished));
-  if (!to.prepare(head)) return ending::refused;
+  if (!to.prepare(head)) return head.has_trace.load() == 0 ? ending::no_room : ending::refused;
   bool is_whole =
       to.last(io::chunk_kind::modules) != nullptr || append_table(to, io::chunk_kind::modules, head.modules);
   is_whole = is_whole && append_table(to, io::chunk_kind::stacks, head.stacks) &&
@@ -213,10 +243,12 @@ std::set<int> take_leftovers(const std::string& path, const std::string& output,
     const orphan left(file.string());
     const auto head = left.is_alone() ? left.part<live_head>(0) : nullptr;
     if (head == nullptr || !is_sound(*head, session)) continue;
+    const int process = static_cast<int>(head->process);
+    if (left.is_mapped_without_lock(process)) continue;
     const bool is_over = head->is_over.load() != 0;
     const std::string wished = (folder / trace_beside(file.filename().string())).string();
     const ending reached = is_over ? ending::whole : append_all(left, *head, wished);
-    if (reached == ending::whole) whole.insert(static_cast<int>(head->process));
+    if (reached == ending::whole && !is_over) whole.insert(process);
     if (reached != ending::no_room) fs::remove(file, error);
   }
   return whole;

@@ -100,15 +100,6 @@ int wait_for(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/// A zombie has ended.
-bool runs(int process) {
-  std::ifstream from("/proc/" + std::to_string(process) + "/stat");
-  std::string line;
-  std::getline(from, line);
-  const std::size_t name_end = line.rfind(") ");
-  return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
-}
-
 namespace fs = std::filesystem;
 
 constexpr std::size_t most_listed = 4, most_named = 4;
@@ -204,6 +195,14 @@ child_result run_recorded(const record_options& options, const std::function<std
   result.status = wait_for(child);
   running_child = 0;
   return result;
+}
+
+bool runs(int process) {
+  std::ifstream from("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(from, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
 }
 
 /// Marked for removal at once: it ends with the last attached process, and can be attached until then.

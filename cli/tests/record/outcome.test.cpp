@@ -2,12 +2,19 @@
 // Tests of `ashlar record` when a program cannot be recorded, or not to its end: its messages, and what traces it
 // leaves.
 #include <cerrno>
+#include <cstring>
+#include <memory>
 
+#include <ashlar/detail/trace/index.hpp>
+
+#include "cli/preload/live.hpp"
 #include "cli/record/recording.hpp"
 #include "cli/tests/record/command.hpp"
 
 namespace {
 
+namespace io = ashlar::detail::trace_io;
+namespace recorder = ashlar::recorder;
 using namespace ashlar_test;
 using ashlar::cli::find_losses;
 using ashlar::cli::record_status;
@@ -161,6 +168,11 @@ TEST_F(record_losses, of_the_killed_program_itself_leave_its_status) {
   EXPECT_TRUE(says("was killed or ended by a system call of its own: " + file() + " lacks up to 4,096 events\n"));
 }
 
+TEST_F(record_losses, of_a_program_are_not_made_up_for_by_the_one_before_its_exec) {
+  ASSERT_EQ(record_program("sh -c '" + no_live_file + "exec " ASHLAR_VICTIM " SIGKILL'", "-q --stacks 0"), 128 + 9);
+  EXPECT_TRUE(says(file() + " lacks up to 4,096 events\n"));
+}
+
 // A file beside the trace keeps what the trace lacks.
 class record_survival : public record_command {};
 
@@ -193,6 +205,11 @@ TEST_F(record_survival, a_kill_at_any_moment_loses_at_most_the_event_of_that_mom
   }
 }
 
+TEST_F(record_survival, a_thread_of_a_child_that_nobody_tells_of_leaves_the_records_of_its_parent_alone) {
+  EXPECT_EQ(record_victim("clone_with_threads", "--stacks 0"), 128 + 9) << output();
+  EXPECT_EQ(recording(file()).count(operation::malloc_, 50'003), 2 * 20'000U);
+}
+
 TEST_F(record_survival, stacks_and_modules_of_a_killed_program_have_names) {
   ASSERT_EQ(record_victim("workers kill"), 0) << output();
   ASSERT_EQ(shell(ASHLAR_COMMAND " report " + other_traces().front()), 0);
@@ -203,10 +220,33 @@ TEST_F(record_survival, what_a_killed_record_has_left_is_taken_by_the_next_reade
   const std::string record = ASHLAR_COMMAND " record -o " + file() + " -- " ASHLAR_VICTIM " counts ";
   std::ofstream(file("count")) << std::string(sizeof(std::uint64_t), '\0');
   ASSERT_EQ(shell("setsid " + record + file("count") + " 200000 & sleep 0.1; kill -9 $!; sleep 0.3"), 0) << output();
-  EXPECT_TRUE(fs::exists(file("t.trace.live")));
-  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
+  fs::create_directory(file("moved"));
+  for (const std::string name : {"t.trace", "t.trace.live"}) fs::rename(file(name), file("moved/" + name));
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file("moved/t.trace")), 0) << output();
   EXPECT_FALSE(says("killed or is still running"));
+  EXPECT_FALSE(fs::exists(file("moved/t.trace.live")));
+}
+
+// A kill at the end of the first write finds a process that has noted no trace.
+TEST_F(record_survival, a_trace_with_nothing_but_its_header_is_continued) {
+  ASSERT_EQ(record_victim("forms"), 0) << output();
+  ashlar::trace::byte_source source(file());
+  const io::file_header h = io::chunk_index(source).header();
+  const std::string header = text("t.trace").substr(0, io::file_header_bytes + h.text_bytes + 8);
+  const auto head = std::make_unique<recorder::live_head>();
+  head->magic = recorder::live_magic;
+  head->process = h.process;
+  head->page_bytes = 4096;
+  head->session = h.session;
+  head->header_bytes = static_cast<std::uint32_t>(header.size());
+  std::memcpy(head->header, header.data(), header.size());
+  std::ofstream(file(), std::ios::binary) << header;
+  std::ofstream(file("t.trace.live"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(head.get()), sizeof(recorder::live_head));
+  EXPECT_EQ(shell(ASHLAR_COMMAND " report " + file()), 0) << output();
   EXPECT_FALSE(fs::exists(file("t.trace.live")));
+  EXPECT_FALSE(fs::exists(file("t.trace.2")));
+  EXPECT_TRUE(recording(file()).complete);
 }
 
 TEST_F(record_survival, a_file_that_is_none_of_ours_or_of_an_older_recording_harms_no_trace) {

@@ -535,6 +535,18 @@ const std::map<std::string, mode> ways_to_die{
        status_of(static_cast<pid_t>(child));
        ::kill(::getpid(), SIGKILL);
      }},
+    {"clone_with_threads",  // of both, that of the child last
+     [] {
+       const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+       if (child == 0) ::usleep(300'000);
+       std::thread thread([child] {
+         allocate_some();
+         if (child != 0) ::pause();
+       });
+       if (child == 0) thread.join(), ::syscall(SYS_exit_group, 0);
+       status_of(static_cast<pid_t>(child));
+       ::kill(::getpid(), SIGKILL);
+     }},
     {"vfork_and_exec",
      [] {
        const pid_t child = ::vfork();
