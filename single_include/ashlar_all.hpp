@@ -41778,6 +41778,7 @@ struct chunk_entry {
 };
 class chunk_index {
 public:
+  static constexpr const char* is_cut_off = "the last chunk is cut off";
   explicit chunk_index(trace::byte_source& source) {
     std::uint64_t offset = read_file_header(source);
     while (!error_ && offset < source.bytes()) offset = read_chunk_header(source, offset);
@@ -41840,11 +41841,10 @@ private:
   std::uint64_t read_chunk_header(trace::byte_source& source, std::uint64_t offset) {
     std::array<std::byte, chunk_header_bytes> bytes;
     chunk_entry entry{.offset = offset, .header = {}};
-    if (source.bytes() - offset < bytes.size()) return refuse(offset, "the last chunk is cut off");
+    if (source.bytes() - offset < bytes.size()) return refuse(offset, is_cut_off);
     if (!source.read(offset, bytes)) return refuse(offset, "cannot be read");
     if (!get_header(bytes.data(), entry.header)) return refuse(offset, "a chunk header is damaged");
-    if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes)
-      return refuse(offset, "the last chunk is cut off");
+    if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes) return refuse(offset, is_cut_off);
     if (entry.header.kind <= chunk_kind::unloads || entry.header.kind == chunk_kind::memory) {
       if (const char* why = refuse_chunk(entry.header)) return refuse(offset, why);
       keep(entry);

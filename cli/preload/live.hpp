@@ -96,7 +96,8 @@ struct live_head {
   std::uint32_t page_bytes;
   std::uint64_t session;
   std::uint64_t start_ticks;
-  std::atomic<std::uint32_t> is_over;  ///< Nothing is lacking: the program becomes another one.
+  std::atomic<std::uint64_t> dropped;  ///< Events that are lost.
+  std::atomic<std::uint32_t> is_over;  ///< The program becomes another one and lacks nothing, or the trace has failed.
   std::uint32_t header_bytes;
   std::byte header[max_header_bytes];    ///< Of the trace, for one that was not begun.
   std::atomic<std::uint32_t> has_trace;  ///< Released when `trace` has its header.

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 #include "cli/preload/trace_file.hpp"
@@ -24,12 +25,13 @@ constinit live_file live;
 
 namespace {
 
-/// A page of these, once allocated, has its room on the disk: a store into it cannot fail.
+/// A page of these, once allocated, has its room on the disk: a store into it cannot fail. Overlayfs is not one of
+/// them, as it may lie over any.
 bool has_room_for_good(int fd) noexcept {
   struct statfs found{};
   if (fstatfs(fd, &found) != 0) return false;
   const auto kind = static_cast<unsigned long>(found.f_type);
-  return kind == EXT4_SUPER_MAGIC || kind == XFS_SUPER_MAGIC || kind == TMPFS_MAGIC || kind == OVERLAYFS_SUPER_MAGIC;
+  return kind == EXT4_SUPER_MAGIC || kind == XFS_SUPER_MAGIC || kind == TMPFS_MAGIC;
 }
 
 /// A file beyond the limit would raise a signal.
@@ -69,8 +71,12 @@ bool live_file::open() noexcept {
     if (fd < 0 && errno != EEXIST) return false;
   }
   if (fd < 0) return false;
-  flock(fd, LOCK_SH | LOCK_NB);  // the mapping keeps it, but on overlayfs, and a kill ends it
-  auto* const head = has_room_for_good(fd) ? static_cast<live_head*>(grow(fd, sizeof(live_head))) : nullptr;
+  flock(fd, LOCK_SH | LOCK_NB);  // the mapping keeps it, and a kill ends it
+  struct stat made{};
+  const bool is_known = fstat(fd, &made) == 0 && has_room_for_good(fd);
+  device_ = made.st_dev;
+  inode_ = made.st_ino;
+  auto* const head = is_known ? static_cast<live_head*>(grow(fd, sizeof(live_head))) : nullptr;
   close(fd);
   if (head == nullptr) {
     unlink(path_);
@@ -90,7 +96,9 @@ live_records* live_file::take() noexcept {
   if (is_refused_) return nullptr;
   const int fd = ::open(path_, O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (fd < 0) return nullptr;
-  void* const memory = grow(fd, sizeof(live_records));
+  struct stat now{};  // after a chroot, or a removal, the path may be another file's
+  const bool is_ours = fstat(fd, &now) == 0 && now.st_dev == device_ && now.st_ino == inode_;
+  void* const memory = is_ours ? grow(fd, sizeof(live_records)) : nullptr;
   close(fd);
   return static_cast<live_records*>(memory);
 }
@@ -104,6 +112,10 @@ void live_file::tell_trace(const char* path) noexcept {
 
 void live_file::tell_over(bool is_over) noexcept {
   if (live_head* const to = head()) to->is_over.store(is_over ? 1 : 0, std::memory_order_release);
+}
+
+void live_file::tell_dropped(std::uint64_t events) noexcept {
+  if (live_head* const to = head()) to->dropped.store(events, std::memory_order_relaxed);
 }
 
 void live_file::forget() noexcept {

@@ -2,6 +2,8 @@
 // The live file of this process: made with its first log, grown by a part for each further one, removed at the end.
 #pragma once
 
+#include <sys/types.h>
+
 #include <ashlar/base/lock.hpp>
 
 #include "cli/preload/live.hpp"
@@ -21,8 +23,11 @@ public:
   /// Effects: tells where the trace is, which has its header.
   void tell_trace(const char* path) noexcept;
 
-  /// Effects: tells whether nothing is lacking, since the program becomes another one.
+  /// Effects: tells whether nothing may be taken from it: the program becomes another one, or the trace has failed.
   void tell_over(bool is_over) noexcept;
+
+  /// Effects: tells how many events are lost.
+  void tell_dropped(std::uint64_t events) noexcept;
 
   /// Effects: in a forked child: there is no file.
   void forget() noexcept;
@@ -37,6 +42,8 @@ private:
   sleeping_lock lock_;
   std::atomic<live_head*> head_{nullptr};
   std::uint64_t bytes_ = 0;  // of the file
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   bool is_refused_ = false;
   char path_[max_path_bytes + 64] = {};
 };

@@ -90,8 +90,10 @@ std::uint32_t id_of_name(const char* name) noexcept {
 
 /// Effects: counts lost events. They are reported at once: without memory there may be no trace that tells of them.
 void count_lost(std::uint64_t events) noexcept {
-  if (events != 0 && dropped.fetch_add(events, std::memory_order_relaxed) == 0 && !file.failed())
-    tell_failure(ENOMEM, file.path());
+  if (events == 0) return;
+  const std::uint64_t before = dropped.fetch_add(events, std::memory_order_relaxed);
+  live.tell_dropped(before + events);
+  if (before == 0 && !file.failed()) tell_failure(ENOMEM, file.path());
 }
 
 /// Expects: `log.lock` is held.
@@ -215,14 +217,19 @@ thread_log* note_late(const detail::trace_io::record& r) noexcept {
   return log;
 }
 
-/// A thread that the end of the process has stopped in a signal handler may hold a log forever.
-void write_all_logs() noexcept {
+/// A thread that the end of the process has stopped in a signal handler may hold a log forever. Returns: whether no log
+/// was held so.
+bool write_all_logs() noexcept {
+  bool all = true;
   for (thread_log* log = logs.next(nullptr); log != nullptr; log = logs.next(log)) {
-    if (!log->lock.lock_patiently()) continue;
+    const bool is_held = log->lock.lock_patiently();
+    all = all && is_held;
+    if (!is_held) continue;
     if (log->in_use && log->live != nullptr) write_log(*log);
     log->lock.unlock();
   }
   late.write(write_log);
+  return all;
 }
 
 /// Returns: the resident bytes of the recorder's own memory.
@@ -332,29 +339,30 @@ void note_modules() noexcept {
   if (is_on() && is_our_process() && !file.failed()) write_modules_patiently();
 }
 
-void finish() noexcept {
-  if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return;
+bool finish() noexcept {
+  if (self.busy || now.load(std::memory_order_acquire) != phase::on || !is_our_process()) return false;
   const signals_blocked quiet;
   const inside_recorder inside;
-  write_all_logs();
+  const bool all = write_all_logs();
   write_end();
   tell_end();
+  return all;
 }
 
+/// Otherwise a handler ends what has interrupted the recorder, or a log is held.
 void finish_for_good() noexcept {
-  finish();
-  if (!self.busy && is_our_process()) live.remove();  // else a handler ends what has interrupted the recorder
+  if (finish()) live.remove();
 }
 
 exec_attempt::exec_attempt() noexcept {
   if (self.busy || !is_our_process()) return;
-  if (file.started()) finish();
+  if (file.started()) static_cast<void>(finish());
   else tell_end();
   live.tell_over(true);
 }
 
 exec_attempt::~exec_attempt() {
-  if (is_our_process()) live.tell_over(false);
+  if (is_our_process()) live.tell_over(file.failed());
   if (!self.busy && is_our_process() && self.log != nullptr)
     tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
 }

@@ -156,8 +156,9 @@ ASHLAR_INLINE void note_block(trace::operation op, const void* p, std::uint64_t 
 /// Effects: writes the modules that were loaded or unloaded since the last call.
 void note_modules() noexcept;
 
-/// Effects: writes all noted records of all threads, and the end of the trace. More may follow.
-void finish() noexcept;
+/// Effects: writes all noted records of all threads, and the end of the trace. More may follow. Returns: whether it
+/// did, and no log was held by a thread that does not run.
+bool finish() noexcept;
 
 /// Effects: `finish()`, and what comes later need not survive.
 void finish_for_good() noexcept;

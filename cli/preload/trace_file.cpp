@@ -120,6 +120,7 @@ bool trace_file::write(std::span<const std::byte> chunk) noexcept {
 
 bool trace_file::give_up(int error) noexcept {
   failed_ = true;
+  live.tell_over(true);  // what it has is no longer all
   mark_failure(error);
   tell_failure(error, path_);
   return false;

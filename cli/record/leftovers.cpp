@@ -13,9 +13,8 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/vfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <ashlar/detail/trace/decode.hpp>
@@ -39,8 +38,9 @@ using recorder::live_records;
 /// A file whose process has ended: no process has it mapped.
 class orphan {
 public:
-  explicit orphan(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    is_alone_ = fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
+  explicit orphan(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    struct stat found{};
+    is_alone_ = fd_ >= 0 && ::fstat(fd_, &found) == 0 && S_ISREG(found.st_mode) && ::flock(fd_, LOCK_EX | LOCK_NB) == 0;
   }
   ~orphan() {
     if (fd_ >= 0) ::close(fd_);
@@ -50,18 +50,18 @@ public:
 
   [[nodiscard]] bool is_alone() const noexcept { return is_alone_; }
 
-  /// Overlayfs maps the file below it, which lacks the lock: there the process decides, by its id.
-  [[nodiscard]] bool is_mapped_without_lock(int process) const {
-    struct statfs found{};
-    return ::fstatfs(fd_, &found) == 0 && found.f_type == OVERLAYFS_SUPER_MAGIC && runs(process);
-  }
-
   /// Returns: the part at an offset; null at the end of the file.
   template <class Part>
   [[nodiscard]] std::unique_ptr<Part> part(std::uint64_t offset) const {
     auto found = std::make_unique<Part>();
     const ssize_t n = ::pread(fd_, static_cast<void*>(found.get()), sizeof(Part), static_cast<off_t>(offset));
     return n == static_cast<ssize_t>(sizeof(Part)) ? std::move(found) : nullptr;
+  }
+
+  /// Returns: whether its process was killed before it had begun.
+  [[nodiscard]] bool is_blank() const {
+    std::uint64_t magic = 0;
+    return ::pread(fd_, &magic, sizeof magic, 0) >= 0 && magic == 0;
   }
 
 private:
@@ -83,10 +83,13 @@ public:
     for (const io::chunk_entry& entry : index_.chunks()) last_[{entry.header.kind, entry.header.stream}] = entry.header;
   }
 
+  [[nodiscard]] bool is_damaged() const { return index_.has_header() && index_.error() && !is_cut(); }
+
   /// Returns: whether chunks may follow: a write that a kill has cut goes, and an error that was met stays the last
   /// word. A newer recording may have taken the name.
   [[nodiscard]] bool prepare(const live_head& head) {
     const io::file_header& h = index_.header();
+    if (is_damaged()) return false;
     if (!index_.has_header() || h.write_error != 0 || h.session != head.session || h.process != head.process)
       return false;
     bytes_ = index_.error() ? index_.error()->offset : source_.bytes();
@@ -125,6 +128,8 @@ public:
   }
 
 private:
+  [[nodiscard]] bool is_cut() const { return std::string_view(index_.error()->message) == io::chunk_index::is_cut_off; }
+
   std::string path_;
   trace::byte_source source_;
   io::chunk_index index_;
@@ -158,6 +163,7 @@ bool append_records(continued_trace& to, const live_records& log, std::uint64_t 
   std::vector<std::byte> payload(io::record_encoder::bound(records.size()));
   const std::uint64_t first = std::max({records.front().time, last_time, start_ticks});
   payload.resize(encoder->encode(records, first, payload.data()));
+  if (last != nullptr && first < last->last_time + start_ticks) return false;
   const bool has_clocks = to.has_clocks();
   return to.append({.stream = log.thread,
                     .sequence = next,
@@ -194,15 +200,15 @@ std::string trace_of(const live_head& head, const std::string& wished) {
 }
 
 enum class ending {
-  whole,    ///< The trace lacks nothing now.
-  no_room,  ///< The disk is full: another time.
+  whole,  ///< The trace lacks nothing now.
+  later,  ///< The disk is full, or the trace is damaged in its midst.
   refused
 };
 
 ending append_all(const orphan& from, const live_head& head, const std::string& wished) {
   const std::uint64_t page = head.page_bytes;
   continued_trace to(trace_of(head, wished));
-  if (!to.prepare(head)) return head.has_trace.load() == 0 ? ending::no_room : ending::refused;
+  if (!to.prepare(head)) return head.has_trace.load() == 0 || to.is_damaged() ? ending::later : ending::refused;
   bool is_whole =
       to.last(io::chunk_kind::modules) != nullptr || append_table(to, io::chunk_kind::modules, head.modules);
   is_whole = is_whole && append_table(to, io::chunk_kind::stacks, head.stacks) &&
@@ -213,9 +219,11 @@ ending append_all(const orphan& from, const live_head& head, const std::string& 
     at += recorder::live_part_bytes(sizeof(live_records), page);
   }
   const io::chunk_header end{.kind = io::chunk_kind::end, .sequence = to.next(io::chunk_kind::end), .count = 1};
-  is_whole = is_whole && to.append(end, std::array{std::byte{0}});
+  std::array<std::byte, io::max_varint_bytes> dropped{};
+  const auto bytes = static_cast<std::size_t>(io::put_varint(dropped.data(), head.dropped.load()) - dropped.data());
+  is_whole = is_whole && to.append(end, std::span(dropped).first(bytes));
   if (is_whole) return ending::whole;
-  return to.has_room() ? ending::refused : ending::no_room;
+  return to.has_room() ? ending::refused : ending::later;
 }
 
 /// Returns: the trace that a live file of this name stands beside; empty if it has no such name.
@@ -241,15 +249,15 @@ std::set<int> take_leftovers(const std::string& path, const std::string& output,
   std::sort(found.begin(), found.end());
   for (const fs::path& file : found) {
     const orphan left(file.string());
+    if (left.is_alone() && left.is_blank()) fs::remove(file, error);
     const auto head = left.is_alone() ? left.part<live_head>(0) : nullptr;
     if (head == nullptr || !is_sound(*head, session)) continue;
     const int process = static_cast<int>(head->process);
-    if (left.is_mapped_without_lock(process)) continue;
     const bool is_over = head->is_over.load() != 0;
     const std::string wished = (folder / trace_beside(file.filename().string())).string();
     const ending reached = is_over ? ending::whole : append_all(left, *head, wished);
     if (reached == ending::whole && !is_over) whole.insert(process);
-    if (reached != ending::no_room) fs::remove(file, error);
+    if (reached != ending::later) fs::remove(file, error);
   }
   return whole;
 }

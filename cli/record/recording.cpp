@@ -197,6 +197,9 @@ child_result run_recorded(const record_options& options, const std::function<std
   return result;
 }
 
+namespace {
+
+/// A zombie has ended.
 bool runs(int process) {
   std::ifstream from("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -204,6 +207,8 @@ bool runs(int process) {
   const std::size_t name_end = line.rfind(") ");
   return name_end != line.npos && line.size() > name_end + 2 && line[name_end + 2] != 'Z';
 }
+
+}  // namespace
 
 /// Marked for removal at once: it ends with the last attached process, and can be attached until then.
 record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {

@@ -37,9 +37,6 @@ struct child_result {
 [[nodiscard]] child_result run_recorded(const record_options& options,
                                         const std::function<std::chrono::milliseconds()>& look = nullptr);
 
-/// Returns: whether there is such a process. A zombie has ended.
-[[nodiscard]] bool runs(int process);
-
 /// Without memory for the page, nothing is reported, and the recorded program runs unchanged.
 class record_status {
 public:

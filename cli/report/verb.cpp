@@ -42,8 +42,8 @@ void add_options(CLI::App& app, report_options& o) {
   app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 
-report_data read_trace(const std::string& path, const report_options& o) {
-  const process_choice choice = choose_process(path, o.process);
+report_data read_trace(const std::string& path, const report_options& o, const std::string& process) {
+  const process_choice choice = choose_process(path, process);
   trace_input input(choice.taken.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   symboliser names;
@@ -59,8 +59,9 @@ report_data read_trace(const std::string& path, const report_options& o) {
 }
 
 int report(const report_options& o) {
-  report_data data = read_trace(o.trace, o);
-  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o), data);
+  report_data data = read_trace(o.trace, o, o.process);
+  const std::string before = o.process == "root" ? o.process : "largest";  // another run has other process ids
+  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o, before), data);
   if (o.json != "-" && o.html != "-") print_text(report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));

@@ -68,7 +68,8 @@ void print_error(const std::string& who, const std::string& message) {
 }
 
 void show_progress(const std::string& what, double seconds_left) {
-  static const bool is_terminal = ::isatty(STDERR_FILENO) != 0;
+  static const char* const kind = std::getenv("TERM");
+  static const bool is_terminal = ::isatty(STDERR_FILENO) != 0 && kind != nullptr && kind != std::string_view("dumb");
   if (!is_terminal) return;
   has_progress = true;
   const double whole = std::ceil(seconds_left);

@@ -46,6 +46,8 @@ def check(tree):
             yield headers[path].problem(1, f"stands on floor {floor}, or includes itself")
     for name, most in MOST_BEHIND.items():
         path = f"include/ashlar/{name}.hpp"
+        if path not in headers and "include/ashlar/fwd.hpp" in headers:
+            yield headers["include/ashlar/fwd.hpp"].problem(1, f"is beside no {name}.hpp, which has a limit here")
         if (count := len(behind(path, includes))) > most:
             yield headers[path].problem(1, f"has {count} headers behind it; {most} is the limit")
 

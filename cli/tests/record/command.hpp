@@ -4,6 +4,9 @@
 
 #include <set>
 
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
 #include "cli/support/zstd_codec.hpp"
 #include "cli/tests/command.hpp"
 
@@ -64,6 +67,14 @@ inline const std::string no_live_file = "ulimit -f 200; ";
 
 class record_command : public command_test {
 protected:
+  /// Returns: whether what a killed program has recorded survives on the file system of the tests.
+  [[nodiscard]] bool keeps_live_files() const {
+    struct statfs found{};
+    if (::statfs(file("").c_str(), &found) != 0) return false;
+    const auto kind = static_cast<unsigned long>(found.f_type);
+    return kind == EXT4_SUPER_MAGIC || kind == 0x58465342 /* XFS */ || kind == TMPFS_MAGIC;
+  }
+
   [[nodiscard]] std::string file(const std::string& name = "t.trace") const { return command_test::file(name); }
 
   /// Returns: the exit status of a shell command; its output is in `output()`.

@@ -30,6 +30,9 @@ struct chunk_entry {
 /// The headers of a file, each checked alone and against the others; payloads are not read.
 class chunk_index {
 public:
+  /// The message of an error by which a write was not completed.
+  static constexpr const char* is_cut_off = "the last chunk is cut off";
+
   /// Effects: reads the file header and every chunk header, up to the end or the first damage.
   explicit chunk_index(trace::byte_source& source) {
     std::uint64_t offset = read_file_header(source);
@@ -104,11 +107,10 @@ private:
   std::uint64_t read_chunk_header(trace::byte_source& source, std::uint64_t offset) {
     std::array<std::byte, chunk_header_bytes> bytes;
     chunk_entry entry{.offset = offset, .header = {}};
-    if (source.bytes() - offset < bytes.size()) return refuse(offset, "the last chunk is cut off");
+    if (source.bytes() - offset < bytes.size()) return refuse(offset, is_cut_off);
     if (!source.read(offset, bytes)) return refuse(offset, "cannot be read");
     if (!get_header(bytes.data(), entry.header)) return refuse(offset, "a chunk header is damaged");
-    if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes)
-      return refuse(offset, "the last chunk is cut off");
+    if (source.bytes() - offset - bytes.size() < entry.header.stored_bytes) return refuse(offset, is_cut_off);
     if (entry.header.kind <= chunk_kind::unloads || entry.header.kind == chunk_kind::memory) {
       if (const char* why = refuse_chunk(entry.header)) return refuse(offset, why);
       keep(entry);

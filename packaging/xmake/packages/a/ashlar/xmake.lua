@@ -3,7 +3,7 @@
 package("ashlar")
     set_kind("library", {headeronly = true})
     set_description("Memory resources, and the tools that say which to use")
-    set_license("Apache-2.0")
+    set_license("Apache-2.0 WITH LLVM-exception")
     set_urls("https://ashlar.example/ashlar.git")
     add_versions("0.2.0", "v0.2.0")
     on_install(function (package)
