@@ -50,6 +50,7 @@ constinit std::atomic<phase> now{phase::unset};
 constinit std::atomic<std::uint64_t> dropped{0};
 constinit std::atomic<bool> written_since_end{false};
 constinit std::atomic<std::uint32_t> ends{0};
+constinit std::atomic<bool> is_ending{false};       // what threads record from now on need not be told
 constinit std::atomic<bool> is_shared{false};       // what is pending lies in the live file
 constinit std::atomic<std::uint64_t> inherited{0};  // bytes of memory that the fork has copied
 constinit log_registry logs;
@@ -134,6 +135,7 @@ void on_fork_child() noexcept {
   const inside_recorder inside;
   live.forget();
   is_shared.store(false);
+  is_ending.store(false);
   file.restart();
   reset_workspaces();
   reset_stacks(has_other_threads);
@@ -211,7 +213,8 @@ thread_log* begin_thread() noexcept {
 
 /// Expects: the caller is inside the recorder.
 thread_log* note_late(const detail::trace_io::record& r) noexcept {
-  tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
+  if (!is_ending.load(std::memory_order_relaxed))
+    tell_process(file.start_ns(), inherited.load(std::memory_order_relaxed));
   thread_log* const log = begin_thread();
   if (log == nullptr) count_lost(late.append(self.thread, r, write_log));
   return log;
@@ -351,6 +354,7 @@ bool finish() noexcept {
 
 /// Otherwise a handler ends what has interrupted the recorder, or a log is held.
 void finish_for_good() noexcept {
+  if (is_our_process()) is_ending.store(true, std::memory_order_relaxed);  // not a child that shares this memory
   if (finish()) live.remove();
 }
 
