@@ -105,31 +105,48 @@ mod allocators {
     use std::ptr::NonNull;
 
     /// A block that an allocator of a collection hands out; one of 0 bytes is none.
-    pub(crate) fn hand_out(layout: Layout, take: impl FnOnce() -> *mut u8) -> Result<NonNull<[u8]>, AllocError> {
+    fn hand_out(layout: Layout, take: impl FnOnce() -> *mut u8) -> Result<NonNull<[u8]>, AllocError> {
         let p = if layout.size() == 0 { layout.align() as *mut u8 } else { take() };
         Ok(NonNull::slice_from_raw_parts(NonNull::new(p).ok_or(AllocError)?, layout.size()))
     }
 
-    unsafe impl Allocator for Ashlar {
-        fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-            hand_out(layout, || unsafe { self.alloc(layout) })
-        }
-
-        fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-            hand_out(layout, || unsafe { self.alloc_zeroed(layout) })
-        }
-
-        unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-            if layout.size() != 0 {
-                self.dealloc(p.as_ptr(), layout)
-            }
-        }
-
-        unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
-            if old.size() == 0 || old.align() != new.align() {
-                return heap::move_block(self, p, old, new);
-            }
-            hand_out(new, || self.realloc(p.as_ptr(), old, new.size()))
-        }
+    unsafe fn move_block<A: Allocator>(
+        allocator: &A, p: NonNull<u8>, old: Layout, new: Layout,
+    ) -> Result<NonNull<[u8]>, AllocError> {
+        let moved = allocator.allocate(new)?;
+        moved.cast::<u8>().as_ptr().copy_from_nonoverlapping(p.as_ptr(), old.size());
+        allocator.deallocate(p, old);
+        Ok(moved)
     }
+
+    /// An `Allocator` of what has the calls of blocks; `$free` frees one that has bytes.
+    macro_rules! allocator_of_blocks {
+        ($heap:ty, $free:expr) => {
+            unsafe impl Allocator for $heap {
+                fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+                    hand_out(layout, || unsafe { self.alloc(layout) })
+                }
+
+                fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+                    hand_out(layout, || unsafe { self.alloc_zeroed(layout) })
+                }
+
+                unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+                    if layout.size() != 0 {
+                        $free(self, p.as_ptr(), layout)
+                    }
+                }
+
+                unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
+                    if old.size() == 0 || old.align() != new.align() {
+                        return move_block(self, p, old, new);
+                    }
+                    hand_out(new, || self.realloc(p.as_ptr(), old, new.size()))
+                }
+            }
+        };
+    }
+
+    allocator_of_blocks!(Ashlar, |all: &Ashlar, p, layout| all.dealloc(p, layout));
+    allocator_of_blocks!(&Heap, |heap: &Heap, p, _| heap.dealloc(p));
 }
