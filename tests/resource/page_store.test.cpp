@@ -201,6 +201,7 @@ void move_large_blocks() {
   store_of<Tag> store;
   if constexpr (requires { store.try_move(nullptr, 1, 1, 1); } && ashlar::os::pages::releases_parts) {
     auto& faults = faulty_calls<Tag>::faults;
+    constexpr std::size_t largest_chunk = sizeof(void*) == 8 ? 32 * 1024 * kib : 1024 * kib;
     std::size_t bytes = 70 * kib;
     void* p = store.allocate(bytes, 16);
     ashlar_test::write_pattern(p, bytes, 1);
@@ -208,7 +209,7 @@ void move_large_blocks() {
       void* const moved = store.try_move(p, bytes, more, 16);
       ASSERT_NE(moved, nullptr);
       EXPECT_TRUE(moved != p && ashlar_test::has_pattern(moved, 70 * kib, 1));
-      EXPECT_TRUE(ashlar::is_aligned(moved, more <= 32 * 1024 * kib ? std::bit_ceil(more) : 4 * kib));
+      EXPECT_TRUE(ashlar::is_aligned(moved, more <= largest_chunk ? std::bit_ceil(more) : 4 * kib));
       std::memset(static_cast<std::byte*>(moved) + 70 * kib, 1, more - 70 * kib);
       p = moved, bytes = more;
     }
