@@ -114,6 +114,16 @@ void churn_in_threads(std::atomic<void*>* slots) {
   for (std::thread& each : threads) each.join();
 }
 
+/// A wrong alignment is refused, and the block stays. Only libashlar has the call.
+void resize_to_no_alignment() {
+  using call = void* (*)(void*, void*, std::size_t, std::size_t);
+  const auto resize = reinterpret_cast<call>(dlsym(RTLD_DEFAULT, "ashlar_heap_aligned_realloc"));
+  if (resize == nullptr) return;
+  void* const p = filled(pool_malloc, 80, 5);
+  for (const std::size_t alignment : {0, 3}) expect(resize(nullptr, p, 40, alignment) == nullptr, "refusal");
+  check_and_free(p, 80, 5);
+}
+
 int work(const char* plugin) {
   static std::atomic<void*> slots[kept];
   churn_in_threads(slots);
@@ -130,6 +140,7 @@ int work(const char* plugin) {
   for (int i = 0; i != 100; ++i) std::free(filled(late, 50, 3));
   std::free(filled(pool_malloc, 5000, 1));  // too large for a cell
   std::free(pool_malloc(0));
+  resize_to_no_alignment();
   std::puts("done");
   return 0;
 }

@@ -282,9 +282,7 @@ private:
 
 #if ASHLAR_POSIX
 #include <time.h>
-#elif ASHLAR_WINDOWS
-#include <ashlar/os/native.hpp>
-#elif ASHLAR_HOSTED
+#elif !ASHLAR_WINDOWS && ASHLAR_HOSTED
 #include <chrono>
 #endif
 
