@@ -3,6 +3,7 @@
 // column.
 #include "cli/support/terminal.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/support/text.hpp"
@@ -28,6 +30,12 @@ bool is_colored(std::FILE* to) {
   const char* const terminal = std::getenv("TERM");
   return (refused == nullptr || *refused == 0) && terminal != nullptr && terminal != std::string_view("dumb") &&
          ::isatty(::fileno(to)) != 0;
+}
+
+/// Returns: the columns of standard error, or of a page where the terminal does not tell.
+std::size_t columns_of_terminal() {
+  winsize found{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &found) == 0 && found.ws_col != 0 ? found.ws_col : page_width;
 }
 
 }  // namespace
@@ -75,7 +83,9 @@ void show_progress(const std::string& what, double seconds_left) {
   const double whole = std::ceil(seconds_left);
   const std::string time = whole < 120 ? fmt::format("{} s", whole) : human_time(1e9 * whole);
   const std::string left = whole == 0 ? "" : ", " + time + " left";
-  std::fprintf(stderr, "\r\033[K[%s%s]", shorten(what, page_width - 30).c_str(), left.c_str());
+  const std::string line = shorten(what, page_width - 30) + left;
+  const std::size_t room = std::max<std::size_t>(columns_of_terminal(), 8) - 3;  // brackets, and no full line
+  std::fprintf(stderr, "\r\033[K[%s]", shorten(line, room).c_str());
 }
 
 void clear_progress() {

@@ -23,9 +23,11 @@ expect bash "record replay report" "$(in_bash ashlar re)"
 expect bash "--help --output --stacks --quiet --color" "$(in_bash ashlar record -)"
 expect bash "--malloc --metric" "$(in_bash ashlar verify --m)"
 expect bash "" "$(in_bash ashlar record -- ls --s)"
+expect bash "auto always never" "$(in_bash ashlar report --color "")"
 if type -P fish >/dev/null; then
   in_fish() { fish --no-config -c "source '$folder/ashlar.fish'; complete -C '$1'" | cut -f 1 | paste -sd ' '; }
   expect fish "record replay report" "$(in_fish 'ashlar re')"
   expect fish "--stacks" "$(in_fish 'ashlar record --s')"
+  expect fish "always auto never" "$(in_fish 'ashlar report --color ')"
 fi
 if type -P zsh >/dev/null; then zsh -n "$folder/_ashlar"; fi

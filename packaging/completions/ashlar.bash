@@ -4,6 +4,8 @@ _ashlar() {
   local word=${COMP_WORDS[COMP_CWORD]} words=""
   if ((COMP_CWORD == 1)); then
     words=$("${COMP_WORDS[0]}" --help 2>/dev/null | sed -n 's/^  \([a-z]*\)  .*/\1/p')
+  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == --color ]]; then
+    words="auto always never"
   elif [[ $word == -* && " ${COMP_WORDS[*]:2:COMP_CWORD-2} " != *" -- "* ]]; then
     words=$("${COMP_WORDS[0]}" "${COMP_WORDS[1]}" --help 2>/dev/null | sed -nE 's/^  (-[a-zA-Z],)? *(--[a-z-]+).*  .*/\2/p')
   fi
