@@ -4092,8 +4092,7 @@ private:
 
 #if ASHLAR_POSIX
 #include <time.h>
-#elif ASHLAR_WINDOWS
-#elif ASHLAR_HOSTED
+#elif !ASHLAR_WINDOWS && ASHLAR_HOSTED
 #include <chrono>
 #endif
 

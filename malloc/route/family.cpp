@@ -197,7 +197,8 @@ ASHLAR_BY_BLOCK(void*, ashlar_heap_realloc, (ashlar_heap * heap, void* p, std::s
                 route::resize_aligned(p, bytes, route::granule))
 ASHLAR_BY_BLOCK(void*, ashlar_heap_aligned_realloc,
                 (ashlar_heap * heap, void* p, std::size_t bytes, std::size_t alignment), (heap, p, bytes, alignment),
-                ashlar::is_power_of_two(alignment) ? route::resize_aligned(p, bytes, alignment) : drop_in::refuse(EINVAL))
+                ashlar::is_power_of_two(alignment) ? route::resize_aligned(p, bytes, alignment)
+                                                   : drop_in::refuse(EINVAL))
 ASHLAR_BY_BLOCK(int, ashlar_try_expand, (void* p, std::size_t bytes), (p, bytes), route::try_expand(p, bytes) ? 1 : 0)
 ASHLAR_BY_BLOCK(ashlar_heap*, ashlar_heap_of, (const void* p), (p), ashlar_heap_of_process())
 /// @}
