@@ -58,7 +58,7 @@ TEST_F(terminal, progress_is_shown_with_the_time_left_and_erased_before_the_text
   EXPECT_TRUE(std::regex_search(shown, last)) << shown;
   EXPECT_TRUE(has(on_terminal("replay --repetitions 3 --with glibc " + sample(1000)), "[round 3 of 3 at most, "));
   const std::string narrow = on_terminal("verify --runs 7 --a true --b 'sleep 0.1'", "stty cols 20; TERM=xterm");
-  EXPECT_TRUE(has(narrow, "\r\033[K[round 7 of 7 at…]\r\033[K")) << narrow;
+  EXPECT_TRUE(has(narrow, "\r\033[K[round 7 of 7 at …]\r\033[K")) << narrow;
   EXPECT_GT(ashlar("verify --runs 7 --a true --b 'sleep 0.1'"), 2);  // lost or undecided: both are verdicts
   EXPECT_EQ(text("err"), "");
 }

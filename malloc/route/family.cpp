@@ -149,6 +149,10 @@ allocate_at_site(std::size_t bytes,
 
 /// As `resize_routed`, without a site and with an alignment.
 [[nodiscard]] ASHLAR_NOINLINE void* resize_aligned(void* p, std::size_t bytes, std::size_t alignment) noexcept {
+  if (!ashlar::is_power_of_two(alignment)) {
+    errno = EINVAL;
+    return nullptr;
+  }
   const std::size_t had = usable_size(p);
   if (ashlar::is_aligned(p, alignment) && bytes <= had) return p;
   void* const moved = alignment <= granule ? ::malloc(bytes) : ::aligned_alloc(alignment, bytes);
@@ -197,8 +201,7 @@ ASHLAR_BY_BLOCK(void*, ashlar_heap_realloc, (ashlar_heap * heap, void* p, std::s
                 route::resize_aligned(p, bytes, route::granule))
 ASHLAR_BY_BLOCK(void*, ashlar_heap_aligned_realloc,
                 (ashlar_heap * heap, void* p, std::size_t bytes, std::size_t alignment), (heap, p, bytes, alignment),
-                ashlar::is_power_of_two(alignment) ? route::resize_aligned(p, bytes, alignment)
-                                                   : drop_in::refuse(EINVAL))
+                route::resize_aligned(p, bytes, alignment))
 ASHLAR_BY_BLOCK(int, ashlar_try_expand, (void* p, std::size_t bytes), (p, bytes), route::try_expand(p, bytes) ? 1 : 0)
 ASHLAR_BY_BLOCK(ashlar_heap*, ashlar_heap_of, (const void* p), (p), ashlar_heap_of_process())
 /// @}

@@ -120,7 +120,7 @@ void resize_to_no_alignment() {
   const auto resize = reinterpret_cast<call>(dlsym(RTLD_DEFAULT, "ashlar_heap_aligned_realloc"));
   if (resize == nullptr) return;
   void* const p = filled(pool_malloc, 80, 5);
-  for (const std::size_t alignment : {0, 3}) expect(resize(nullptr, p, 40, alignment) == nullptr, "refusal");
+  for (const std::size_t alignment : {0U, 3U}) expect(resize(nullptr, p, 40, alignment) == nullptr, "refusal");
   check_and_free(p, 80, 5);
 }
 
