@@ -163,7 +163,7 @@ const std::vector<source_place>& site_names::places(std::uint64_t frame) {
 std::string site_names::function_of(std::uint64_t frame) { return places(frame).back().function; }
 
 const std::string& site_names::code(const source_place& place) {
-  const auto [at, is_new] = code_.try_emplace({place.source, place.line});
+  const auto [at, is_new] = code_.try_emplace({place.path, place.line});
   if (is_new) at->second = place.code();
   return at->second;
 }

@@ -261,8 +261,8 @@ private:
 
   [[nodiscard]] bool has_tables() const { return tables_ && tables_->module != nullptr; }
   [[nodiscard]] std::vector<source_place> find(std::uint64_t address);
-  /// Effects: `place.file` loses its directories.
-  void find_source(source_place& place);
+  /// Effects: fills `place.path`; `place.file` loses its directories.
+  void find_source(source_place& place, const debug_unit& unit);
   /// Returns: what of the debug information cannot be read, and why; empty: all can, but perhaps files of functions.
   [[nodiscard]] std::string unread_part() const;
 
@@ -271,7 +271,7 @@ private:
   bool is_other_build_ = false;
   std::optional<tables> tables_;
   std::unordered_map<std::uint64_t, std::vector<source_place>> known_;  // by return address
-  std::map<std::string, bool> sources_;                                 // whether they are of this build, by path
+  std::map<std::string, bool> sources_;  // whether they are there, of this build; by path
 };
 
 std::vector<source_place> named_file::find(std::uint64_t address) {
@@ -289,15 +289,18 @@ std::vector<source_place> named_file::find(std::uint64_t address) {
   std::tie(place.file, place.line) = source_of(unit, address);
   std::vector<source_place> all =
       unit.die == nullptr ? std::vector{place} : with_inlined(tables_->units, unit, address, place);
-  for (source_place& each : all) find_source(each);
+  for (source_place& each : all) find_source(each, unit);
   return all;
 }
 
-void named_file::find_source(source_place& place) {
-  const auto [at, is_new] = sources_.try_emplace(place.file);
-  if (is_new) at->second = is_source_of(place.file, path_);
-  place.source = at->second ? &at->first : nullptr;
-  place.file = fs::path(place.file).filename().string();
+void named_file::find_source(source_place& place, const debug_unit& unit) {
+  if (place.file.empty()) return;
+  const fs::path file = fs::path(folder_of(unit)) / place.file;
+  const auto [at, is_new] = sources_.try_emplace(file);
+  if (is_new) at->second = is_source_of(at->first, path_);
+  place.path = &at->first;
+  place.has_source = at->second;
+  place.file = file.filename().string();
 }
 
 std::string named_file::note() const {
@@ -339,8 +342,8 @@ std::string source_place::str() const {
 }
 
 std::string source_place::code() const {
-  if (source == nullptr) return "";
-  std::ifstream from(*source);
+  if (!has_source) return "";
+  std::ifstream from(*path);
   std::string text;
   for (int i = 0; i < line; ++i)
     if (!std::getline(from, text)) return "";
@@ -395,17 +398,21 @@ const std::vector<source_place>& symboliser::places(const std::string& path, con
   return file->places(return_address);
 }
 
+const std::vector<source_place>& symboliser::places(std::uint64_t frame,
+                                                    std::span<const trace::mapped_module> modules) {
+  const std::vector<source_place>*& known = by_frame_[frame];
+  if (known == nullptr) {
+    const trace::mapped_module* const in = trace::find_module(modules, frame);
+    known = in == nullptr ? &places("", "", frame) : &places(in->path, in->build_id, frame - in->bias);
+  }
+  return *known;
+}
+
 std::vector<const source_place*> symboliser::calls(std::span<const std::uint64_t> frames,
                                                    std::span<const trace::mapped_module> modules) {
   std::vector<const source_place*> all;
-  for (const std::uint64_t frame : frames) {
-    const std::vector<source_place>*& known = by_frame_[frame];
-    if (known == nullptr) {
-      const trace::mapped_module* const in = trace::find_module(modules, frame);
-      known = in == nullptr ? &places("", "", frame) : &places(in->path, in->build_id, frame - in->bias);
-    }
-    for (const source_place& place : *known) all.push_back(&place);
-  }
+  for (const std::uint64_t frame : frames)
+    for (const source_place& place : places(frame, modules)) all.push_back(&place);
   return all;
 }
 

@@ -22,15 +22,16 @@ struct source_place {
   std::string whole;     ///< The same with its template arguments; empty if unknown.
   std::string file;      ///< Its name without directories.
   int line = 0;
-  const std::string* source = nullptr;  ///< The path of the file; null: it is not there, or newer than the module.
-  std::string module;                   ///< File name of the program or library.
-  std::uint64_t address = 0;            ///< The return address in the module.
+  const std::string* path = nullptr;           ///< Of the file, in the folder of the compilation; null: unknown.
+  bool has_source = false;                     ///< The file is there, and not newer than the module.
+  std::string module;                          ///< File name of the program or library.
+  std::uint64_t address = 0;                   ///< The return address in the module.
   std::uint64_t code_begin = 0, code_end = 0;  ///< Of the function of the symbol table, in the module.
 
   /// Returns: "function (file:line)", or "function (module)".
   [[nodiscard]] std::string str() const;
 
-  /// Returns: the line of the source, shortened; empty if `source` is null. Complexity: O(bytes before it).
+  /// Returns: the line of the source, shortened; empty if it has none. Complexity: O(bytes before it).
   [[nodiscard]] std::string code() const;
 };
 
@@ -64,6 +65,10 @@ public:
   /// They last as long as the symboliser. A file of another build than `build_id`, unless that is empty, has no names.
   [[nodiscard]] const std::vector<source_place>& places(const std::string& path, const std::string& build_id,
                                                         std::uint64_t return_address);
+
+  /// Returns: the places of a frame of a stack, as above. Expects: the same modules each time.
+  [[nodiscard]] const std::vector<source_place>& places(std::uint64_t frame,
+                                                        std::span<const trace::mapped_module> modules);
 
   /// Returns: the places of a stack, innermost first, inlined calls too. Expects: the same modules each time.
   [[nodiscard]] std::vector<const source_place*> calls(std::span<const std::uint64_t> frames,

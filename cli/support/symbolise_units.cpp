@@ -67,11 +67,14 @@ const char* text_of(Dwarf_Die* unit, unsigned name) {
   return ::dwarf_formstring(::dwarf_attr(unit, name, &attribute));
 }
 
-std::string file_of_functions(Dwarf_Die* unit) {
+std::string folder_of(Dwarf_Die* unit) {
   const char* const folder = text_of(unit, DW_AT_comp_dir);
+  return folder == nullptr ? "" : folder;
+}
+
+std::string file_of_functions(Dwarf_Die* unit) {
   for (const unsigned name : {DW_AT_dwo_name, DW_AT_GNU_dwo_name})
-    if (const char* const file = text_of(unit, name))
-      return std::filesystem::path(folder == nullptr ? "" : folder) / file;
+    if (const char* const file = text_of(unit, name)) return std::filesystem::path(folder_of(unit)) / file;
   return {};
 }
 
@@ -237,6 +240,8 @@ std::vector<debug_units::unit_range> debug_units::read_ranges() const {
   sort_by_begin(all);
   return all;
 }
+
+std::string folder_of(const debug_unit& unit) { return unit.die == nullptr ? "" : folder_of(unit.die); }
 
 std::vector<source_place> with_inlined(debug_units& units, const debug_unit& unit, std::uint64_t address,
                                        const source_place& outermost) {

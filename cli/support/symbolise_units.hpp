@@ -72,6 +72,9 @@ private:
   bool is_whole_ = true;  // no functions were left out
 };
 
+/// Returns: the folder of its compilation; empty if it is unknown.
+[[nodiscard]] std::string folder_of(const debug_unit& unit);
+
 /// Returns: the inlined functions at `address` in its unit, innermost first, then `outermost`, each with the line of
 /// its call. `outermost` has the function of the symbol table and the line of the innermost one. Files have their
 /// paths.
