@@ -14,7 +14,8 @@ namespace {
 
 using ashlar_test::starts;
 
-constexpr const char* every_verb[] = {"record", "report", "replay", "advise", "try", "verify", "budget", "run", "plan"};
+constexpr const char* every_verb[] = {"record", "report", "replay", "export", "advise",
+                                      "try",    "verify", "budget", "run",    "plan"};
 
 class command : public ashlar_test::command_test {};
 
@@ -130,6 +131,7 @@ TEST_F(command, a_full_disk_under_a_verdict_or_the_help_of_a_verb_is_reported) {
   expect_report("verify", "--runs 7 --a true --b true");
   expect_report("verify", "--runs 7 --json - --a true --b true");
   expect_report("report", trace);
+  expect_report("export", trace + " --format csv");
   expect_report("budget", limits + " --trace " + trace);
   expect_report("budget", limits + " --json " + file("j") + " --trace " + trace);
   expect_report("budget", "--write " + file("w.json") + " --trace " + trace);

@@ -28,6 +28,10 @@ for trace in t sh threads; do
   expect advise "advise.$trace" --measure none "$trace.trace"
   expect budget "budget.$trace" limits --trace "$trace.trace"
 done
+for rows in stacks sites; do
+  ashlar export t.trace --format jsonl --rows "$rows" | split -l 1 - "$rows."
+  python3 "$here/json_schema.py" "$schema" export "$rows".*
+done
 expect report difference t.trace --against sh.trace
 expect replay compared threads.trace --repetitions 7 --with glibc,ashlar
 expect replay few t.trace --repetitions 1 --program-seconds 1 --with glibc,ashlar

@@ -21,7 +21,7 @@ packages_for() {
     gcc | noexcept) echo libgtest-dev python3 ;;
     m32) echo googletest python3 g++-multilib ;;
     mingw) echo googletest python3 "${windows_packages[@]}" ;;
-    cli | cli/*) echo libgtest-dev python3 python3-jsonschema sqlite3 "${command_packages[@]}" "${rival_packages[@]}" ;;
+    cli | cli/*) echo libgtest-dev python3 python3-jsonschema sqlite3 heaptrack "${command_packages[@]}" "${rival_packages[@]}" ;;
     *) is_room "$1" || fail_unknown "$1"; echo libgtest-dev python3 && room_packages "$1" ;;
   esac
 }

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# `ashlar export` compresses for pprof by zlib, on which libdw rests; without it pprof reads the file as it is.
+find_path(ASHLAR_Z_DIR zlib.h)
+find_library(ASHLAR_Z_LIBRARY z)
+if(ASHLAR_Z_DIR AND ASHLAR_Z_LIBRARY)
+  target_compile_definitions(ashlar_cli_verbs PRIVATE ASHLAR_CLI_ZLIB=1)
+  target_include_directories(ashlar_cli_verbs SYSTEM PUBLIC "${ASHLAR_Z_DIR}")
+  target_link_libraries(ashlar_cli_verbs PUBLIC "${ASHLAR_Z_LIBRARY}")
+endif()

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Writes folded stacks, and the JSON of speedscope and of DHAT, as text: a large trace has millions of numbers.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/export/formats.hpp"
+
+namespace ashlar::cli {
+
+namespace {
+
+std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// Returns: "[a,b]".
+template <class Values, class Text>
+std::string json_list(const Values& values, Text&& text) {
+  std::string all = "[";
+  for (const auto& value : values) {
+    if (all.size() != 1) all += ',';
+    all += text(value);
+  }
+  return all += ']';
+}
+
+/// A frame is a function: with the line of the call one function would be several.
+std::string speedscope_frame(const profile_function& function) {
+  const std::string file = function.file.empty() ? "" : R"(,"file":)" + json_text(function.file);
+  return fmt::format(R"({{"name":{}{}}})", json_text(function.name), file);
+}
+
+std::string speedscope_profile(const stack_profile& profile, const stack_value& value) {
+  std::vector<const profile_stack*> stacks;
+  std::uint64_t sum = 0;
+  for (const profile_stack& stack : profile.stacks) {
+    const std::uint64_t own = value.of(stack.sum);
+    if (own != 0) stacks.push_back(&stack);
+    sum += own;
+  }
+  const auto function = [](const profile_call& call) { return std::to_string(call.function); };
+  const auto sample = [&](const profile_stack* s) { return json_list(calls_of(profile, *s), function); };
+  const auto weight = [&](const profile_stack* s) { return std::to_string(value.of(s->sum)); };
+  const bool has_bytes = value.unit == std::string_view("bytes");
+  return fmt::format(
+      R"({{"type":"sampled","name":"{}","unit":"{}","startValue":0,"endValue":{},"samples":{},"weights":{}}})",
+      value.name, has_bytes ? "bytes" : "none", sum, json_list(stacks, sample), json_list(stacks, weight));
+}
+
+/// The frames of DHAT, as it prints them: each inlined call is one.
+class dhat_frames {
+public:
+  explicit dhat_frames(const stack_profile& profile) {
+    for (const profile_frame& frame : profile.frames) {
+      first_.push_back(texts_.size());
+      for (const profile_call& call : frame.calls) texts_.push_back(text(profile, frame, call));
+    }
+    first_.push_back(texts_.size());
+  }
+
+  /// Returns: the numbers of the frames of a stack, innermost first.
+  [[nodiscard]] std::vector<std::size_t> of(const profile_stack& stack) const {
+    std::vector<std::size_t> all;
+    for (const std::uint32_t frame : stack.frames)
+      for (std::size_t i = first_[frame]; i < first_[frame + std::size_t{1}]; ++i) all.push_back(i);
+    return all;
+  }
+  [[nodiscard]] const std::vector<std::string>& texts() const noexcept { return texts_; }
+
+private:
+  static std::string text(const stack_profile& profile, const profile_frame& frame, const profile_call& call) {
+    const profile_function& f = profile.functions[call.function];
+    const std::string place = call.line != 0 ? fmt::format("{}:{}", f.file, call.line) : "in " + f.module;
+    return fmt::format("{:#x}: {} ({})", frame.address, f.name, place);
+  }
+
+  std::vector<std::string> texts_ = {"[root]"};
+  std::vector<std::size_t> first_;  // text of each frame
+};
+
+std::string dhat_point(const dhat_frames& frames, const profile_stack& stack) {
+  const stack_amounts& s = stack.sum;
+  return fmt::format(R"({{"tb":{},"tbk":{},"tl":{},"mb":{},"mbk":{},"gb":{},"gbk":{},"eb":{},"ebk":{},"fs":{}}})",
+                     s.allocated.bytes, s.allocated.objects, s.lifetime_ns / 1000, s.most.bytes, s.most.objects,
+                     s.at_peak.bytes, s.at_peak.objects, s.live.bytes, s.live.objects,
+                     json_list(frames.of(stack), [](std::size_t n) { return std::to_string(n); }));
+}
+
+}  // namespace
+
+std::string folded_stack(const stack_profile& profile, const profile_stack& stack) {
+  std::string all;
+  for (const profile_call& call : calls_of(profile, stack)) {
+    std::string name = profile.functions[call.function].name;
+    std::ranges::replace(name, ';', ':');
+    all += (all.empty() ? "" : ";") + name;
+  }
+  return all;
+}
+
+std::string folded_file(const stack_profile& profile, const export_request& request) {
+  std::map<std::string, std::uint64_t> sums;
+  for (const profile_stack& stack : profile.stacks)
+    if (const std::uint64_t value = request.value->of(stack.sum)) sums[folded_stack(profile, stack)] += value;
+  std::string all;
+  for (const auto& [stack, sum] : sums) all += fmt::format("{} {}\n", stack, sum);
+  return all;
+}
+
+std::string speedscope_file(const stack_profile& profile, const export_request& request) {
+  const auto profile_of = [&](const stack_value& value) { return speedscope_profile(profile, value); };
+  return fmt::format(
+      R"({{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"ashlar","name":{},)"
+      R"("activeProfileIndex":{},"shared":{{"frames":{}}},"profiles":{}}})"
+      "\n",
+      json_text(profile.program), request.value - stack_values.data(), json_list(profile.functions, speedscope_frame),
+      json_list(stack_values, profile_of));
+}
+
+std::string dhat_file(const stack_profile& profile, const export_request& /*request*/) {
+  const dhat_frames frames(profile);
+  const auto point = [&](const profile_stack& stack) { return dhat_point(frames, stack); };
+  return fmt::format(R"({{"dhatFileVersion":2,"mode":"heap","verb":"Allocated","bklt":true,"bkacc":false,)"
+                     R"("tu":"µs","Mtu":"s","tuth":10,"cmd":{},"pid":{},"te":{},"tg":{},"pps":{},"ftbl":{}}})"
+                     "\n",
+                     json_text(profile.program), profile.info.process, profile.duration_ns / 1000,
+                     profile.peak_ns / 1000, json_list(profile.stacks, point), json_list(frames.texts(), json_text));
+}
+
+}  // namespace ashlar::cli
