@@ -20,6 +20,12 @@ struct export_request {
 [[nodiscard]] std::string pprof_file(const stack_profile& profile, const export_request& request);
 /// Returns: the functions of a stack as one text, "outermost;…;innermost". No name has a ';'.
 [[nodiscard]] std::string folded_stack(const stack_profile& profile, const profile_stack& stack);
+/// Returns: the text without control characters and with U+FFFD for bytes that are not UTF-8.
+[[nodiscard]] std::string clean_text(const std::string& text);
+
+/// Returns: the text in quotes of JSON.
+[[nodiscard]] std::string json_text(const std::string& text);
+
 /// Lines of a folded stack and its value.
 [[nodiscard]] std::string folded_file(const stack_profile& profile, const export_request& request);
 [[nodiscard]] std::string speedscope_file(const stack_profile& profile, const export_request& request);

@@ -2,10 +2,11 @@
 // Writes heaptrack's text, version 3, of which each event is a line. Texts, frames, stacks and kinds of allocation,
 // which are a size and a stack, have numbers; their lines stand before their first use.
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
 #include <map>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include <ashlar/detail/support/block_table.hpp>
 
@@ -19,7 +20,8 @@ namespace {
 class heaptrack_writer {
 public:
   explicit heaptrack_writer(const stack_profile& profile) : profile_(profile) {
-    fmt::format_to(end(), "v 10400 3\nX {}\nI {:x} 0\n", profile.program, profile.info.page_bytes);
+    file_ = "v 10400 3\nX " + profile.program + '\n';
+    line('I', {profile.info.page_bytes, 0});
     for (const profile_frame& frame : profile.frames) write(frame);
     for (const profile_stack& stack : profile.stacks)
       for (const std::uint32_t id : stack.ids) stacks_[id] = number_of(stack);
@@ -28,7 +30,7 @@ public:
   void add(const trace::event& e) {
     if (const std::uint64_t now = e.time_ns / 1'000'000; now != now_ms_) {
       now_ms_ = now;
-      fmt::format_to(end(), "c {:x}\n", now);
+      line('c', {now});
     }
     if (trace::is_allocation(e.op) && e.object != 0) {
       if (e.old_object != 0) release(e.old_object, e.old_slot);
@@ -39,42 +41,56 @@ public:
 
   [[nodiscard]] std::string finish() {
     const std::uint64_t page = std::max(profile_.info.page_bytes, 1U);
-    fmt::format_to(end(), "R {:x}\n", profile_.info.resident_peak_bytes / page);
+    line('R', {profile_.info.resident_peak_bytes / page});
     return std::move(file_);
   }
 
 private:
   struct object {
     std::uint64_t id = 0;
-    std::uint32_t kind = 0;
+    std::uint64_t kind = 0;
   };
 
-  std::back_insert_iterator<std::string> end() { return std::back_inserter(file_); }
+  void append(std::uint64_t number) {
+    std::array<char, 17> digits{' '};
+    file_.append(digits.data(), std::to_chars(digits.begin() + 1, digits.end(), number, 16).ptr);
+  }
 
-  std::size_t number_of(const std::string& text) {
+  void line(char kind, std::initializer_list<std::uint64_t> numbers) {
+    file_ += kind;
+    for (const std::uint64_t number : numbers) append(number);
+    file_ += '\n';
+  }
+
+  std::uint64_t number_of(const std::string& text) {
     if (text.empty()) return 0;
     const auto [at, is_new] = texts_.try_emplace(text, texts_.size() + 1);
-    if (is_new) fmt::format_to(end(), "s {:x} {}\n", text.size(), text);
+    if (!is_new) return at->second;
+    file_ += 's';
+    append(text.size());
+    file_ += ' ' + text + '\n';
     return at->second;
   }
 
   void write(const profile_frame& frame) {
-    const std::size_t module = number_of(profile_.functions[frame.calls.front().function].module);
-    std::string line = fmt::format("i {:x} {:x}", frame.address, module);
+    std::vector<std::uint64_t> numbers = {frame.address,
+                                          number_of(profile_.functions[frame.calls.front().function].module)};
     for (const profile_call& call : frame.calls) {
       const profile_function& f = profile_.functions[call.function];
-      const std::size_t name = number_of(f.name), file = number_of(f.file);
-      line += fmt::format(" {:x} {:x} {:x}", name, file, call.line);
+      for (const std::string* const text : {&f.name, &f.file}) numbers.push_back(number_of(*text));
+      numbers.push_back(static_cast<std::uint64_t>(call.line));
     }
-    file_ += line + '\n';
+    file_ += 'i';
+    for (const std::uint64_t number : numbers) append(number);
+    file_ += '\n';
   }
 
   /// Returns: the number of the stack, which hangs on that of its callers.
-  std::size_t number_of(const profile_stack& stack) {
-    std::size_t parent = 0;
+  std::uint64_t number_of(const profile_stack& stack) {
+    std::uint64_t parent = 0;
     for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
-      const auto [at, is_new] = nodes_.try_emplace({parent, *frame}, nodes_.size() + 1);
-      if (is_new) fmt::format_to(end(), "t {:x} {:x}\n", *frame + std::size_t{1}, parent);
+      const auto [at, is_new] = nodes_.try_emplace({parent, std::uint64_t{*frame}}, nodes_.size() + 1);
+      if (is_new) line('t', {*frame + std::uint64_t{1}, parent});
       parent = at->second;
     }
     return parent;
@@ -82,27 +98,27 @@ private:
 
   void allocate(const trace::event& e) {
     const auto stack = stacks_.find(e.stack);
-    const std::size_t node = (stack == stacks_.end() ? stacks_.find(0) : stack)->second;
-    const auto [at, is_new] = kinds_.try_emplace({e.size, node}, static_cast<std::uint32_t>(kinds_.size()));
-    if (is_new) fmt::format_to(end(), "a {:x} {:x}\n", e.size, node);
+    const std::uint64_t node = (stack == stacks_.end() ? stacks_.find(0) : stack)->second;
+    const auto [at, is_new] = kinds_.try_emplace({e.size, node}, kinds_.size());
+    if (is_new) line('a', {e.size, node});
     live_.reach(e.slot);
     live_[e.slot] = {e.object, at->second};
-    fmt::format_to(end(), "+ {:x}\n", at->second);
+    line('+', {at->second});
   }
 
   void release(std::uint64_t id, std::uint32_t slot) {
     if (id == 0 || slot >= live_.size() || live_[slot].id != id) return;
-    fmt::format_to(end(), "- {:x}\n", std::exchange(live_[slot], {}).kind);
+    line('-', {std::exchange(live_[slot], {}).kind});
   }
 
   const stack_profile& profile_;
   std::string file_;
   std::uint64_t now_ms_ = 0;
-  std::map<std::string, std::size_t> texts_;
-  std::map<std::pair<std::size_t, std::uint32_t>, std::size_t> nodes_;    // by parent and frame
-  std::map<std::uint32_t, std::size_t> stacks_;                           // nodes by id
-  std::map<std::pair<std::uint64_t, std::size_t>, std::uint32_t> kinds_;  // by size and node
-  detail::block_table<object> live_;                                      // by slot
+  std::map<std::string, std::uint64_t> texts_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> nodes_;  // by parent and frame
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> kinds_;  // by size and node
+  std::map<std::uint32_t, std::uint64_t> stacks_;                           // nodes by id
+  detail::block_table<object> live_;                                        // by slot
 };
 
 }  // namespace

@@ -7,3 +7,11 @@ if(ASHLAR_Z_DIR AND ASHLAR_Z_LIBRARY)
   target_include_directories(ashlar_cli_verbs SYSTEM PUBLIC "${ASHLAR_Z_DIR}")
   target_link_libraries(ashlar_cli_verbs PUBLIC "${ASHLAR_Z_LIBRARY}")
 endif()
+
+# Most of it runs once for each stack, and is small where the rest is fast; so is the pass over the events.
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  foreach(name IN ITEMS heaptrack parquet pprof profile tables viewers)
+    set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/export/${name}.cpp" PROPERTIES
+      COMPILE_OPTIONS "$<IF:$<CXX_COMPILER_ID:Clang>,-Oz,-Os>" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+endif()

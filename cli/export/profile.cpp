@@ -2,16 +2,14 @@
 // Counts the stacks of a trace, names their frames, each once, and puts both in order.
 #include "cli/export/profile.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <map>
-#include <numeric>
 #include <unordered_map>
-
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "cli/export/count.hpp"
+#include "cli/export/formats.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/function_names.hpp"
 #include "cli/support/symbolise.hpp"
@@ -21,6 +19,9 @@
 namespace ashlar::cli {
 
 namespace {
+
+/// Stacks by what tells them apart.
+using stack_numbers = std::map<std::vector<std::uint32_t>, std::size_t>;
 
 /// Fills the tables of a profile, with each function and each frame once.
 class frame_namer {
@@ -44,6 +45,18 @@ public:
 
   [[nodiscard]] const source_place& no_stack() const noexcept { return no_stack_; }
 
+  /// Effects: numbers the functions in the order of their names, so that one program has one order in each recording.
+  void finish() {
+    std::vector<std::uint32_t> numbers(functions_.size());
+    for (const auto& [function, number] : functions_) {
+      numbers[number] = static_cast<std::uint32_t>(to_.functions.size());
+      to_.functions.push_back(function);
+    }
+    for (profile_frame& frame : to_.frames)
+      for (profile_call& call : frame.calls) call.function = numbers[call.function];
+    for (profile_stack& stack : to_.stacks) stack.site.function = numbers[stack.site.function];
+  }
+
 private:
   std::uint32_t number_of(std::uint64_t frame) {
     const auto [at, is_new] = frames_.try_emplace(frame, static_cast<std::uint32_t>(to_.frames.size()));
@@ -64,9 +77,7 @@ private:
     const std::string file =
         place.path == nullptr ? "" : std::filesystem::path(*place.path).lexically_normal().string();
     profile_function made{clean_text(name), clean_text(file), clean_text(place.module)};
-    const auto [at, is_new] = functions_.try_emplace(made, static_cast<std::uint32_t>(to_.functions.size()));
-    if (is_new) to_.functions.push_back(std::move(made));
-    return at->second;
+    return functions_.emplace(std::move(made), static_cast<std::uint32_t>(functions_.size())).first->second;
   }
 
   stack_profile& to_;
@@ -77,30 +88,18 @@ private:
   std::map<profile_function, std::uint32_t> functions_;
 };
 
-/// Effects: numbers the functions in the order of their names, so that one program has one order in each recording.
-void sort_functions(stack_profile& profile) {
-  std::vector<std::uint32_t> order(profile.functions.size()), numbers(order.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, {}, [&](std::uint32_t f) -> const profile_function& { return profile.functions[f]; });
-  std::vector<profile_function> sorted;
-  for (const std::uint32_t each : order) {
-    numbers[each] = static_cast<std::uint32_t>(sorted.size());
-    sorted.push_back(std::move(profile.functions[each]));
-  }
-  profile.functions = std::move(sorted);
-  for (profile_frame& frame : profile.frames)
-    for (profile_call& call : frame.calls) call.function = numbers[call.function];
-  for (profile_stack& stack : profile.stacks) stack.site.function = numbers[stack.site.function];
-}
-
+/// Effects: puts the stacks in the order of their calls, from the outermost on.
 void sort_stacks(stack_profile& profile) {
-  std::vector<std::pair<std::vector<profile_call>, profile_stack>> all;
-  for (profile_stack& stack : profile.stacks) {
-    std::vector<profile_call> calls = calls_of(profile, stack);
-    all.emplace_back(std::move(calls), std::move(stack));
+  std::vector<profile_stack> stacks = std::exchange(profile.stacks, {});
+  stack_numbers order;
+  for (std::size_t i = 0; i < stacks.size(); ++i) {
+    std::vector<std::uint32_t> key;
+    for (const profile_call& call : calls_of(profile, stacks[i]))
+      key.insert(key.end(), {call.function, static_cast<std::uint32_t>(call.line)});
+    key.push_back(static_cast<std::uint32_t>(i));
+    order.emplace(std::move(key), i);
   }
-  std::ranges::stable_sort(all, {}, [](const auto& each) -> const auto& { return each.first; });
-  std::ranges::transform(all, profile.stacks.begin(), [](auto& each) { return std::move(each.second); });
+  for (const auto& [key, number] : order) profile.stacks.push_back(std::move(stacks[number]));
 }
 
 void add_stacks(stack_profile& profile, const std::vector<stack_amounts>& sums, const trace_input& input,
@@ -108,11 +107,11 @@ void add_stacks(stack_profile& profile, const std::vector<stack_amounts>& sums, 
   frame_namer namer(profile, names);
   wrapper_finder wrappers;
   std::vector<std::vector<const source_place*>> calls;
-  std::map<std::vector<std::uint32_t>, std::size_t> numbers;  // by frames
+  stack_numbers numbers;  // by frames
   for (std::uint32_t id = 0; id < sums.size(); ++id) {
     if (sums[id].allocated.objects == 0) continue;
     std::vector<std::uint32_t> frames = namer.numbers_of(input.stacks()[id]);
-    const auto [at, is_new] = numbers.try_emplace(frames, profile.stacks.size());
+    const auto [at, is_new] = numbers.emplace(frames, profile.stacks.size());
     if (is_new) profile.stacks.push_back({{}, std::move(frames), {}, {}});
     profile.stacks[at->second].ids.push_back(id);
     profile.stacks[at->second].sum += sums[id];
@@ -124,14 +123,10 @@ void add_stacks(stack_profile& profile, const std::vector<stack_amounts>& sums, 
     const source_place& site = calls[i].empty() ? namer.no_stack() : *calls[i][at == calls[i].size() ? 0 : at];
     profile.stacks[i].site = namer.call_at(site);
   }
+  namer.finish();
 }
 
 }  // namespace
-
-std::string clean_text(const std::string& text) {
-  using nlohmann::json;
-  return printable(json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>());
-}
 
 std::vector<profile_call> calls_of(const stack_profile& profile, const profile_stack& stack) {
   std::vector<profile_call> all;
@@ -145,19 +140,16 @@ std::vector<profile_call> calls_of(const stack_profile& profile, const profile_s
 stack_profile read_profile(trace_input& input) {
   symboliser names;
   std::future<void> named = std::async(std::launch::async, [&] { names.look_up(input.stacks(), input.modules()); });
-  stack_counter counter(input.stacks().size());
-  for (auto batch = input.next_batch(); !batch.empty(); batch = input.next_batch())
-    for (const trace::event& e : batch) counter.add(e);
+  const counted_stacks counted = count_stacks(input);
   named.get();
   stack_profile profile;
   profile.info = input.info();
   profile.program = clean_text(input.program());
   profile.build_id = input.build_id();
-  profile.duration_ns = counter.duration_ns();
-  profile.peak_ns = counter.peak_ns();
+  profile.duration_ns = counted.duration_ns;
+  profile.peak_ns = counted.peak_ns;
   profile.modules = input.modules();
-  add_stacks(profile, counter.finish(), input, names);
-  sort_functions(profile);
+  add_stacks(profile, counted.sums, input, names);
   sort_stacks(profile);
   profile.notes = names.notes();
   return profile;

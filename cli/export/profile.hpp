@@ -105,7 +105,4 @@ struct stack_profile {
 /// Effects: reads all events, and looks up the names of functions, which may take a second.
 [[nodiscard]] stack_profile read_profile(trace_input& input);
 
-/// Returns: the text without control characters and with U+FFFD for bytes that are not UTF-8.
-[[nodiscard]] std::string clean_text(const std::string& text);
-
 }  // namespace ashlar::cli

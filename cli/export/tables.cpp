@@ -2,10 +2,9 @@
 // Tables with a row for each stack, or for each site; as lines of JSON, CSV and Parquet.
 #include <map>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/export/formats.hpp"
 #include "cli/export/table.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
@@ -33,67 +32,65 @@ std::vector<site_row> rows_of(const stack_profile& profile, bool by_site) {
   return rows;
 }
 
-/// Adds columns to a table, each by the entry of a row.
-class table_maker {
-public:
-  explicit table_maker(const std::vector<site_row>& rows) : rows_(rows) { table_.rows = rows.size(); }
+const profile_function& function_of(const stack_profile& profile, const site_row& row) {
+  return profile.functions[row.site.function];
+}
 
-  template <class F>
-  void text(const char* name, F&& of) {
-    flat_column& column = table_.columns.emplace_back(flat_column{name, true});
-    for (const site_row& row : rows_) column.texts.push_back(of(row));
-  }
-  template <class F>
-  void number(const char* name, F&& of) {
-    flat_column& column = table_.columns.emplace_back(flat_column{name});
-    for (const site_row& row : rows_) column.numbers.push_back(of(row));
-  }
-
-  [[nodiscard]] flat_table finish() { return std::move(table_); }
-
-private:
-  const std::vector<site_row>& rows_;
-  flat_table table_;
+/// A column, by its entry of a row: a text or else a number.
+struct table_column {
+  const char* name;
+  std::string (*text)(const stack_profile&, const site_row&);
+  std::uint64_t (*number)(const stack_profile&, const site_row&);
 };
+
+std::vector<table_column> columns_of(bool by_site) {
+  using p = const stack_profile&;
+  using r = const site_row&;
+  return {{"program", [](p profile, r) { return profile.program; }, nullptr},
+          {"build_id", [](p profile, r) { return profile.build_id; }, nullptr},
+          {"process", nullptr, [](p profile, r) { return std::uint64_t{profile.info.process}; }},
+          {"start_unix_ns", nullptr, [](p profile, r) { return profile.info.start_unix_ns; }},
+          {"function", [](p profile, r row) { return function_of(profile, row).name; }, nullptr},
+          {"file", [](p profile, r row) { return function_of(profile, row).file; }, nullptr},
+          {"line", nullptr, [](p, r row) { return static_cast<std::uint64_t>(row.site.line); }},
+          {"module", [](p profile, r row) { return function_of(profile, row).module; }, nullptr},
+          by_site ? table_column{"stacks", nullptr, [](p, r row) { return row.stacks; }}
+                  : table_column{"stack", [](p, r row) { return row.stack; }, nullptr}};
+}
 
 flat_table table_of(const stack_profile& profile, bool by_site) {
   const std::vector<site_row> rows = rows_of(profile, by_site);
-  table_maker table(rows);
-  const auto function = [&](const site_row& row) -> const profile_function& {
-    return profile.functions[row.site.function];
-  };
-  table.text("program", [&](const site_row&) { return profile.program; });
-  table.text("build_id", [&](const site_row&) { return profile.build_id; });
-  table.number("process", [&](const site_row&) { return profile.info.process; });
-  table.number("start_unix_ns", [&](const site_row&) { return profile.info.start_unix_ns; });
-  table.text("function", [&](const site_row& row) { return function(row).name; });
-  table.text("file", [&](const site_row& row) { return function(row).file; });
-  table.number("line", [](const site_row& row) { return static_cast<std::uint64_t>(row.site.line); });
-  table.text("module", [&](const site_row& row) { return function(row).module; });
-  if (by_site) table.number("stacks", [](const site_row& row) { return row.stacks; });
-  else table.text("stack", [](const site_row& row) { return row.stack; });
-  for (const stack_value& value : stack_values)
-    table.number(value.name, [&](const site_row& row) { return value.of(row.sum); });
-  table.number("lifetime_ns", [](const site_row& row) { return row.sum.lifetime_ns; });
-  return table.finish();
+  flat_table table{{}, rows.size()};
+  for (const table_column& each : columns_of(by_site)) {
+    flat_column& column = table.columns.emplace_back(flat_column{each.name, each.text != nullptr});
+    for (const site_row& row : rows)
+      if (column.is_text) column.texts.push_back(each.text(profile, row));
+      else column.numbers.push_back(each.number(profile, row));
+  }
+  for (const stack_value& value : stack_values) {
+    flat_column& column = table.columns.emplace_back(flat_column{value.name});
+    for (const site_row& row : rows) column.numbers.push_back(value.of(row.sum));
+  }
+  flat_column& lifetimes = table.columns.emplace_back(flat_column{"lifetime_ns"});
+  for (const site_row& row : rows) lifetimes.numbers.push_back(row.sum.lifetime_ns);
+  return table;
 }
 
 /// Returns: the text, in quotes if a reader of CSV would not take it as it is.
-std::string csv_cell(const std::string& text) {
+std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string cell = "\"";
   for (const char c : text) cell.append(c == '"' ? 2 : 1, c);
   return cell + '"';
 }
 
-/// Effects: appends a line of one text for each column, separated by commas.
-template <class Cell>
-void append_line(std::string& to, const flat_table& table, Cell&& cell) {
-  const char* separator = "";
+/// Effects: appends the cells of a row, separated by commas, each behind its name if `named`.
+void append_row(std::string& to, const flat_table& table, std::size_t row, bool named,
+                std::string (*text)(const std::string&)) {
   for (const flat_column& column : table.columns) {
-    to += separator;
-    to += cell(column);
-    separator = ",";
+    if (&column != table.columns.data()) to += ',';
+    if (named) to += '"' + column.name + "\":";
+    to += column.is_text ? text(column.texts[row]) : std::to_string(column.numbers[row]);
   }
 }
 
@@ -101,13 +98,11 @@ void append_line(std::string& to, const flat_table& table, Cell&& cell) {
 
 std::string csv_file(const stack_profile& profile, const export_request& request) {
   const flat_table table = table_of(profile, request.by_site);
-  std::string all;
-  append_line(all, table, [](const flat_column& column) { return column.name; });
-  all += '\n';
+  std::vector<std::string> names;
+  for (const flat_column& column : table.columns) names.push_back(column.name);
+  std::string all = joined(names, ",") + '\n';
   for (std::size_t row = 0; row < table.rows; ++row) {
-    append_line(all, table, [row](const flat_column& column) {
-      return column.is_text ? csv_cell(column.texts[row]) : std::to_string(column.numbers[row]);
-    });
+    append_row(all, table, row, false, csv_text);
     all += '\n';
   }
   return all;
@@ -118,10 +113,7 @@ std::string jsonl_file(const stack_profile& profile, const export_request& reque
   std::string all;
   for (std::size_t row = 0; row < table.rows; ++row) {
     all += '{';
-    append_line(all, table, [row](const flat_column& column) {
-      const std::string number = column.is_text ? "" : std::to_string(column.numbers[row]);
-      return '"' + column.name + "\":" + (column.is_text ? nlohmann::json(column.texts[row]).dump() : number);
-    });
+    append_row(all, table, row, true, json_text);
     all += "}\n";
   }
   return all;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <ashlar/base/config.hpp>
+
 #include "cli/export/formats.hpp"
 #include "cli/record/processes.hpp"
 #include "cli/report/trace.hpp"
@@ -58,7 +60,7 @@ struct export_options {
   bool prefix = false;
 };
 
-void add_options(CLI::App& app, export_options& o) {
+ASHLAR_COLD void add_options(CLI::App& app, export_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
   add_value(app, "--format FORMAT", o.format,
             "pprof; folded, for flame graphs; speedscope; dhat, for valgrind's dh_view; heaptrack, each event; or a "
@@ -83,7 +85,7 @@ void add_options(CLI::App& app, export_options& o) {
              "invalid.");
 }
 
-int export_trace(const export_options& o) {
+ASHLAR_COLD int export_trace(const export_options& o) {
   const export_format& format = *find_named(formats, o.format);
   if (o.output == "-" && !format.is_text && ::isatty(STDOUT_FILENO) != 0)
     throw usage_error(o.format + " is not for a terminal: -o FILE, or a pipe");
@@ -100,7 +102,7 @@ int export_trace(const export_options& o) {
   return exit_ok;
 }
 
-int export_verb(int argc, char** argv) {
+ASHLAR_COLD int export_verb(int argc, char** argv) {
   CLI::App app("ashlar export TRACE --format FORMAT [-o FILE] [OPTION]...\n\n"
                "Writes the call stacks of a recorded program, with their allocations, for another viewer.",
                argv[0]);

@@ -5,26 +5,15 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "cli/export/formats.hpp"
+#include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
 namespace {
 
-std::string json_text(const std::string& text) { return nlohmann::json(text).dump(); }
-
-/// Returns: "[a,b]".
-template <class Values, class Text>
-std::string json_list(const Values& values, Text&& text) {
-  std::string all = "[";
-  for (const auto& value : values) {
-    if (all.size() != 1) all += ',';
-    all += text(value);
-  }
-  return all += ']';
-}
+std::string json_list(const std::vector<std::string>& elements) { return '[' + joined(elements, ",") + ']'; }
 
 /// A frame is a function: with the line of the call one function would be several.
 std::string speedscope_frame(const profile_function& function) {
@@ -33,20 +22,21 @@ std::string speedscope_frame(const profile_function& function) {
 }
 
 std::string speedscope_profile(const stack_profile& profile, const stack_value& value) {
-  std::vector<const profile_stack*> stacks;
+  std::vector<std::string> samples, weights;
   std::uint64_t sum = 0;
   for (const profile_stack& stack : profile.stacks) {
     const std::uint64_t own = value.of(stack.sum);
-    if (own != 0) stacks.push_back(&stack);
+    if (own == 0) continue;
     sum += own;
+    weights.push_back(std::to_string(own));
+    std::vector<std::string> functions;
+    for (const profile_call& call : calls_of(profile, stack)) functions.push_back(std::to_string(call.function));
+    samples.push_back(json_list(functions));
   }
-  const auto function = [](const profile_call& call) { return std::to_string(call.function); };
-  const auto sample = [&](const profile_stack* s) { return json_list(calls_of(profile, *s), function); };
-  const auto weight = [&](const profile_stack* s) { return std::to_string(value.of(s->sum)); };
-  const bool has_bytes = value.unit == std::string_view("bytes");
+  const char* const unit = value.unit == std::string_view("bytes") ? "bytes" : "none";
   return fmt::format(
       R"({{"type":"sampled","name":"{}","unit":"{}","startValue":0,"endValue":{},"samples":{},"weights":{}}})",
-      value.name, has_bytes ? "bytes" : "none", sum, json_list(stacks, sample), json_list(stacks, weight));
+      value.name, unit, sum, json_list(samples), json_list(weights));
 }
 
 /// The frames of DHAT, as it prints them: each inlined call is one.
@@ -55,19 +45,19 @@ public:
   explicit dhat_frames(const stack_profile& profile) {
     for (const profile_frame& frame : profile.frames) {
       first_.push_back(texts_.size());
-      for (const profile_call& call : frame.calls) texts_.push_back(text(profile, frame, call));
+      for (const profile_call& call : frame.calls) texts_.push_back(json_text(text(profile, frame, call)));
     }
     first_.push_back(texts_.size());
   }
 
-  /// Returns: the numbers of the frames of a stack, innermost first.
-  [[nodiscard]] std::vector<std::size_t> of(const profile_stack& stack) const {
-    std::vector<std::size_t> all;
+  /// Returns: the numbers of the frames of a stack, innermost first, as a list of JSON.
+  [[nodiscard]] std::string of(const profile_stack& stack) const {
+    std::vector<std::string> all;
     for (const std::uint32_t frame : stack.frames)
-      for (std::size_t i = first_[frame]; i < first_[frame + std::size_t{1}]; ++i) all.push_back(i);
-    return all;
+      for (std::size_t i = first_[frame]; i < first_[frame + std::size_t{1}]; ++i) all.push_back(std::to_string(i));
+    return json_list(all);
   }
-  [[nodiscard]] const std::vector<std::string>& texts() const noexcept { return texts_; }
+  [[nodiscard]] std::string texts() const { return json_list(texts_); }
 
 private:
   static std::string text(const stack_profile& profile, const profile_frame& frame, const profile_call& call) {
@@ -76,7 +66,7 @@ private:
     return fmt::format("{:#x}: {} ({})", frame.address, f.name, place);
   }
 
-  std::vector<std::string> texts_ = {"[root]"};
+  std::vector<std::string> texts_ = {"\"[root]\""};
   std::vector<std::size_t> first_;  // text of each frame
 };
 
@@ -84,8 +74,7 @@ std::string dhat_point(const dhat_frames& frames, const profile_stack& stack) {
   const stack_amounts& s = stack.sum;
   return fmt::format(R"({{"tb":{},"tbk":{},"tl":{},"mb":{},"mbk":{},"gb":{},"gbk":{},"eb":{},"ebk":{},"fs":{}}})",
                      s.allocated.bytes, s.allocated.objects, s.lifetime_ns / 1000, s.most.bytes, s.most.objects,
-                     s.at_peak.bytes, s.at_peak.objects, s.live.bytes, s.live.objects,
-                     json_list(frames.of(stack), [](std::size_t n) { return std::to_string(n); }));
+                     s.at_peak.bytes, s.at_peak.objects, s.live.bytes, s.live.objects, frames.of(stack));
 }
 
 }  // namespace
@@ -105,28 +94,30 @@ std::string folded_file(const stack_profile& profile, const export_request& requ
   for (const profile_stack& stack : profile.stacks)
     if (const std::uint64_t value = request.value->of(stack.sum)) sums[folded_stack(profile, stack)] += value;
   std::string all;
-  for (const auto& [stack, sum] : sums) all += fmt::format("{} {}\n", stack, sum);
+  for (const auto& [stack, sum] : sums) all += stack + ' ' + std::to_string(sum) + '\n';
   return all;
 }
 
 std::string speedscope_file(const stack_profile& profile, const export_request& request) {
-  const auto profile_of = [&](const stack_value& value) { return speedscope_profile(profile, value); };
+  std::vector<std::string> frames, profiles;
+  for (const profile_function& each : profile.functions) frames.push_back(speedscope_frame(each));
+  for (const stack_value& value : stack_values) profiles.push_back(speedscope_profile(profile, value));
   return fmt::format(
       R"({{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"ashlar","name":{},)"
       R"("activeProfileIndex":{},"shared":{{"frames":{}}},"profiles":{}}})"
       "\n",
-      json_text(profile.program), request.value - stack_values.data(), json_list(profile.functions, speedscope_frame),
-      json_list(stack_values, profile_of));
+      json_text(profile.program), request.value - stack_values.data(), json_list(frames), json_list(profiles));
 }
 
 std::string dhat_file(const stack_profile& profile, const export_request& /*request*/) {
   const dhat_frames frames(profile);
-  const auto point = [&](const profile_stack& stack) { return dhat_point(frames, stack); };
+  std::vector<std::string> points;
+  for (const profile_stack& stack : profile.stacks) points.push_back(dhat_point(frames, stack));
   return fmt::format(R"({{"dhatFileVersion":2,"mode":"heap","verb":"Allocated","bklt":true,"bkacc":false,)"
                      R"("tu":"µs","Mtu":"s","tuth":10,"cmd":{},"pid":{},"te":{},"tg":{},"pps":{},"ftbl":{}}})"
                      "\n",
                      json_text(profile.program), profile.info.process, profile.duration_ns / 1000,
-                     profile.peak_ns / 1000, json_list(profile.stacks, point), json_list(frames.texts(), json_text));
+                     profile.peak_ns / 1000, json_list(points), frames.texts());
 }
 
 }  // namespace ashlar::cli

@@ -44,11 +44,11 @@ protected:
 
 TEST_F(export_verb, folded_stacks_add_up) {
   for (const std::string& trace : traces())
-    for (const auto& [name, sum] : sums_of(trace)) {
-      std::istringstream lines(exported(trace, "folded --value " + name));
+    for (const std::string value : {"peak_space", "alloc_objects"}) {
+      std::istringstream lines(exported(trace, "folded --value " + value));
       std::uint64_t found = 0;
       for (std::string line; std::getline(lines, line);) found += std::stoull(line.substr(line.rfind(' ')));
-      EXPECT_EQ(found, sum) << trace << name;
+      EXPECT_EQ(found, sums_of(trace)[value]) << trace << value;
     }
 }
 
