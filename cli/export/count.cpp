@@ -32,7 +32,7 @@ public:
 
   /// The counter must not be used again.
   [[nodiscard]] counted_stacks finish() {
-    counted_stacks all{{}, now_ns_, peak_ns_};
+    counted_stacks all{{}, now_ns_, peak_ns_, curve_.points()};
     for (counted_stack& s : stacks_) all.sums.push_back(current(s));
     return all;
   }
@@ -68,6 +68,7 @@ private:
     sum.live.add(e.size);
     if (sum.live.bytes > sum.most.bytes) sum.most = sum.live;
     live_bytes_ += e.size;
+    curve_.record(now_ns_, live_bytes_);
     if (live_bytes_ <= peak_bytes_) return;
     peak_bytes_ = live_bytes_;
     peak_ns_ = now_ns_;
@@ -82,11 +83,13 @@ private:
     sum.temporary += is_temporary ? 1 : 0;
     sum.lifetime_ns += now_ns_ - o.born_ns;
     live_bytes_ -= o.size;
+    curve_.record(now_ns_, live_bytes_);
   }
 
   std::vector<counted_stack> stacks_;                           // by id
   detail::block_table<object> live_;                            // by slot
   std::unordered_map<std::uint32_t, std::uint64_t> last_born_;  // by thread; 0: it has freed since
+  study::timeline curve_;
   std::uint64_t now_ns_ = 0, live_bytes_ = 0, peak_bytes_ = 0, peak_ns_ = 0, peaks_ = 0;
 };
 

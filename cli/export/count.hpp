@@ -10,6 +10,7 @@ struct counted_stacks {
   std::vector<stack_amounts> sums;  ///< By id of the stack.
   std::uint64_t duration_ns = 0;
   std::uint64_t peak_ns = 0;
+  std::vector<study::timeline::point> live_bytes;
 };
 
 /// Complexity: O(1) an event; memory O(live objects + threads + stacks).

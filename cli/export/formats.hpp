@@ -32,6 +32,8 @@ struct export_request {
 /// What valgrind's dh_view shows.
 [[nodiscard]] std::string dhat_file(const stack_profile& profile, const export_request& request);
 [[nodiscard]] std::string heaptrack_file(const stack_profile& profile, const export_request& request);
+/// Live bytes over time, spans and marks.
+[[nodiscard]] std::string perfetto_file(const stack_profile& profile, const export_request& request);
 [[nodiscard]] std::string jsonl_file(const stack_profile& profile, const export_request& request);
 [[nodiscard]] std::string csv_file(const stack_profile& profile, const export_request& request);
 [[nodiscard]] std::string parquet_file(const stack_profile& profile, const export_request& request);

@@ -8,10 +8,12 @@ if(ASHLAR_Z_DIR AND ASHLAR_Z_LIBRARY)
   target_link_libraries(ashlar_cli_verbs PUBLIC "${ASHLAR_Z_LIBRARY}")
 endif()
 
-# Most of it runs once for each stack, and is small where the rest is fast; so is the pass over the events.
+# Most of it runs once for each stack, and is made small; the pass over the events is fast, as the rest.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  foreach(name IN ITEMS heaptrack parquet pprof profile tables viewers)
+  foreach(name IN ITEMS heaptrack parquet perfetto pprof profile tables viewers)
     set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/export/${name}.cpp" PROPERTIES
-      COMPILE_OPTIONS "$<IF:$<CXX_COMPILER_ID:Clang>,-Oz,-Os>" SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
+      COMPILE_OPTIONS "$<IF:$<CXX_COMPILER_ID:Clang>,-Oz,-Os>" SKIP_PRECOMPILE_HEADERS ON)
   endforeach()
+  set_source_files_properties("${CMAKE_CURRENT_SOURCE_DIR}/export/count.cpp" "${CMAKE_CURRENT_SOURCE_DIR}/export/utf8.cpp"
+    PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 endif()

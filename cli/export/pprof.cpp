@@ -1,42 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Writes pprof's profile.proto: values, samples, mappings, locations, functions and texts, each by its number.
 #include <map>
-#include <string_view>
 
 #ifdef ASHLAR_CLI_ZLIB
 #include <zlib.h>
 #endif
 
 #include "cli/export/formats.hpp"
-#include "cli/export/varint.hpp"
+#include "cli/export/proto.hpp"
 #include "cli/support/text.hpp"
 
 namespace ashlar::cli {
 
 namespace {
-
-/// A message of protocol buffers. Numbers that are 0 are left out, as their readers expect.
-class proto_message {
-public:
-  proto_message& number(unsigned field, std::uint64_t value) {
-    if (value == 0) return *this;
-    append_varint(bytes_, field << 3);
-    append_varint(bytes_, value);
-    return *this;
-  }
-  proto_message& part(unsigned field, std::string_view bytes) {
-    append_varint(bytes_, field << 3 | 2);
-    append_varint(bytes_, bytes.size());
-    bytes_ += bytes;
-    return *this;
-  }
-  proto_message& part(unsigned field, const proto_message& message) { return part(field, message.bytes_); }
-
-  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
-
-private:
-  std::string bytes_;
-};
 
 /// Texts by number, equal ones once; 0 is the empty one.
 class proto_texts {
@@ -74,7 +50,7 @@ proto_message sample(const profile_stack& stack) {
 proto_message mapping(proto_texts& texts, const trace::mapped_module& module, std::size_t number) {
   proto_message m;
   m.number(1, number).number(2, module.begin).number(3, module.end);
-  m.number(5, texts[clean_text(module.path)]).number(6, texts[module.build_id]);
+  m.number(5, texts[clean_text(module.path)]).number(6, texts[clean_text(module.build_id)]);
   for (const unsigned has : {7U, 8U, 9U, 10U}) m.number(has, 1);
   return m;
 }

@@ -145,9 +145,10 @@ stack_profile read_profile(trace_input& input) {
   stack_profile profile;
   profile.info = input.info();
   profile.program = clean_text(input.program());
-  profile.build_id = input.build_id();
+  profile.build_id = clean_text(input.build_id());
   profile.duration_ns = counted.duration_ns;
   profile.peak_ns = counted.peak_ns;
+  profile.live_bytes = counted.live_bytes;
   profile.modules = input.modules();
   add_stacks(profile, counted.sums, input, names);
   sort_stacks(profile);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,8 +93,9 @@ struct stack_profile {
   std::string build_id;
   std::uint64_t duration_ns = 0;
   std::uint64_t peak_ns = 0;
-  std::vector<trace::mapped_module> modules;
-  std::vector<profile_function> functions;  ///< In the order of their names.
+  std::vector<study::timeline::point> live_bytes;
+  std::span<const trace::mapped_module> modules;  ///< Of the trace, which outlives this.
+  std::vector<profile_function> functions;        ///< In the order of their names.
   std::vector<profile_frame> frames;
   std::vector<profile_stack> stacks;  ///< With allocations, in the order of their names from the outermost on.
   std::vector<std::string> notes;     ///< About names that are missing.

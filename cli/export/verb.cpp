@@ -25,14 +25,12 @@ struct export_format {
   std::string (*file)(const stack_profile&, const export_request&);
 };
 
-constexpr std::array formats = {export_format{"pprof", false, pprof_file},
-                                export_format{"folded", true, folded_file},
-                                export_format{"speedscope", true, speedscope_file},
-                                export_format{"dhat", true, dhat_file},
-                                export_format{"heaptrack", true, heaptrack_file},
-                                export_format{"jsonl", true, jsonl_file},
-                                export_format{"csv", true, csv_file},
-                                export_format{"parquet", false, parquet_file}};
+constexpr std::array formats = {
+    export_format{"pprof", false, pprof_file},          export_format{"folded", true, folded_file},
+    export_format{"speedscope", true, speedscope_file}, export_format{"dhat", true, dhat_file},
+    export_format{"heaptrack", true, heaptrack_file},   export_format{"perfetto", false, perfetto_file},
+    export_format{"jsonl", true, jsonl_file},           export_format{"csv", true, csv_file},
+    export_format{"parquet", false, parquet_file}};
 
 /// Returns: the one of the name, or null.
 template <class Named, std::size_t Size>
@@ -63,8 +61,8 @@ struct export_options {
 ASHLAR_COLD void add_options(CLI::App& app, export_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
   add_value(app, "--format FORMAT", o.format,
-            "pprof; folded, for flame graphs; speedscope; dhat, for valgrind's dh_view; heaptrack, each event; or a "
-            "table: jsonl (lines of JSON), csv, parquet")
+            "pprof; folded, for flame graphs; speedscope; dhat, for valgrind's dh_view; heaptrack, each event; "
+            "perfetto, live bytes and spans over time; or a table: jsonl (lines of JSON), csv, parquet")
       ->required()
       ->check([](const std::string& name) { return check_named(formats, name); });
   add_value(app, "-o,--output FILE", o.output, "Write to FILE; - is standard output, the default");

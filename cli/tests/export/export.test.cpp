@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // End-to-end tests of `ashlar export`: the values of each text format add up to the figures of `ashlar report`, in any
 // trace. Viewers open the formats in readers.py.
+#include <cstring>
 #include <numeric>
+#include <random>
 #include <sstream>
 
+#include "cli/export/formats.hpp"
+#include "cli/report/trace.hpp"
 #include "cli/tests/command.hpp"
+#include "tests/support/hostile_trace.hpp"
+#include "tests/support/stress.hpp"
 
 namespace {
 
 using ashlar_test::has, ashlar_test::matches;
 namespace fs = std::filesystem;
+using namespace ashlar::cli;
 using nlohmann::json;
 using values = std::map<std::string, std::uint64_t>;
 
-constexpr const char* all_formats[] = {"pprof", "folded", "speedscope", "dhat", "heaptrack", "jsonl", "csv", "parquet"};
+constexpr const char* all_formats[] = {"pprof",    "folded", "speedscope", "dhat",   "heaptrack",
+                                       "perfetto", "jsonl",  "csv",        "parquet"};
 
 class export_verb : public ashlar_test::command_test {
 protected:
@@ -119,9 +127,10 @@ TEST_F(export_verb, the_cells_of_csv_are_the_members_of_jsonl) {
   }
 }
 
-TEST_F(export_verb, every_format_takes_every_trace) {
-  for (const std::string& trace : traces())
+TEST_F(export_verb, every_format_takes_a_trace_without_stacks_or_events) {
+  for (const int events : {0, 20000})
     for (const std::string format : all_formats) {
+      const std::string trace = sample(events, 4);
       EXPECT_EQ(ashlar("export " + trace + " --format " + format + " -o " + file("a")), 0) << format << text("err");
       EXPECT_EQ(text("out") + text("err"), "");
     }
@@ -194,6 +203,31 @@ TEST_F(export_verb, what_is_no_trace_or_no_format_is_refused) {
                              {trace + in + " --rows all", 2, "--rows: 'all' is neither stacks nor sites"},
                              {trace + in + " --process x", 2, "--process: "}});
   EXPECT_FALSE(fs::exists(none));
+}
+
+TEST_F(export_verb, any_bytes_in_a_trace_end_in_a_file_or_an_error) {
+  const std::string trace = trace_of(ASHLAR_VICTIM " spans"), image = text("t.trace");
+  std::mt19937 random(1);
+  const std::size_t rounds = ashlar_test::stress_rounds(20);
+  std::size_t written = 0;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    std::vector<std::byte> bytes(image.size());
+    std::memcpy(bytes.data(), image.data(), image.size());
+    for (unsigned changes = 1 + random() % 5; changes != 0; --changes)
+      bytes[random() % bytes.size()] = std::byte(random());
+    ashlar_test::mend_trace(bytes);
+    std::ofstream(trace, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+    try {
+      trace_input input(trace, true);
+      const stack_profile profile = read_profile(input);
+      for (const auto file : {pprof_file, folded_file, speedscope_file, dhat_file, heaptrack_file, perfetto_file,
+                              jsonl_file, csv_file, parquet_file})
+        written += file(profile, {trace, true, &stack_values[5], false}).empty() ? 0 : 1;
+    } catch (const std::runtime_error& error) {
+      EXPECT_TRUE(has(error.what(), trace));
+    }
+  }
+  EXPECT_GT(written, rounds);
 }
 
 TEST_F(export_verb, a_damaged_trace_is_exported_on_demand_and_damage_is_named) {

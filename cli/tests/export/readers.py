@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """readers.py <command> <program> [<folder>]: viewers open what `ashlar export` writes of the program, and count what
-`ashlar report` counts. heaptrack_print and valgrind's dh_view are the system's. With a folder, pprof, speedscope, DuckDB
-and pyarrow are installed there, by go, npm and pip, unless they are there; without, they are left out."""
+`ashlar report` counts. heaptrack_print and valgrind's dh_view are the system's. With a folder, pprof, speedscope, DuckDB,
+pyarrow and Perfetto's messages are installed there, by go, npm and pip, unless they are there; without, they are left out."""
 
 import json
 import os
@@ -105,10 +105,28 @@ def tables(sums):
     python = FOLDER / "venv/bin/python"
     if not python.exists():
         output(sys.executable, "-m", "venv", FOLDER / "venv")
-        output(python, "-m", "pip", "install", "--quiet", "duckdb", "pyarrow")
+        output(python, "-m", "pip", "install", "--quiet", "duckdb", "pyarrow", "perfetto")
     files = [export(form) for form in ("parquet", "csv", "jsonl")]
     found = output(python, "-c", TABLES, *files, input=json.dumps(list(sums)))
     expect("duckdb", dict(zip(sums, json.loads(found))), sums)
+
+
+PACKETS = """
+import json, sys
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
+trace = Trace.FromString(open(sys.argv[1], "rb").read())
+tracks = {p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")}
+events = [p.track_event for p in trace.packet if p.HasField("track_event")]
+assert all(event.track_uuid in tracks for event in events)
+values = [e.counter_value for e in events if tracks[e.track_uuid].name == "live bytes"]
+print(json.dumps([max(values), values[-1]]))
+"""
+
+
+def perfetto(sums):
+    python = FOLDER / "venv/bin/python"
+    found = json.loads(output(python, "-c", PACKETS, export("perfetto")))
+    expect("perfetto", found, [sums["peak_space"], sums["inuse_space"]])
 
 
 def figures(report):
@@ -127,7 +145,7 @@ def main():
         readers.append(dh_view)
     if FOLDER is not None:
         FOLDER.mkdir(parents=True, exist_ok=True)
-        readers += [pprof, speedscope, tables]
+        readers += [pprof, speedscope, tables, perfetto]
     for reader in readers:
         reader(sums)
         print(f"{reader.__name__}: as the report counts")
