@@ -63,6 +63,12 @@ TEST_F(terminal, progress_is_shown_with_the_time_left_and_erased_before_the_text
   EXPECT_EQ(text("err"), "");
 }
 
+TEST_F(terminal, gets_no_file_that_is_not_text) {
+  const std::string shown = on_terminal("export --format parquet " + sample(100));
+  EXPECT_TRUE(has(shown, "parquet is not for a terminal: -o FILE, or a pipe")) << shown;
+  EXPECT_FALSE(has(shown, "PAR1"));
+}
+
 TEST_F(terminal, a_long_trace_is_read_with_progress) {
   const std::string shown = on_terminal("report " + sample(2'000'000));
   static const std::regex reading(R"(\[reading [^ ]*sample.trace: \d+ %, [^\]]* left\])");
