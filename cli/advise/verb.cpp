@@ -16,6 +16,7 @@
 #include "cli/support/parse.hpp"
 #include "cli/support/text.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/tree/tree.hpp"
 #include "cli/verify/experiment.hpp"
 
 namespace ashlar::cli {
@@ -86,11 +87,13 @@ void add_measure_options(CLI::App& app, advise_options& o) {
 }
 
 void add_options(CLI::App& app, advise_options& o) {
-  app.add_option("TRACE", o.traces, "Traces of one program, written by 'ashlar record --stacks N'")->required();
+  app.add_option("TRACE", o.traces,
+                 "Traces of one program, written by 'ashlar record --stacks N', or a directory of traces")
+      ->required();
   add_value(app, "--process WHICH", o.process,
             "Of the processes of one recording: largest, the one with the most events (the default for one TRACE); "
-            "root, the one that record started; or a process id")
-      ->check(check_process_wish);
+            "root, the one that record started; or a process id. In a directory also the number of a process, or the "
+            "name of its program (default there: each program with 5 % of the events or more)");
   add_value(app, "-o,--output PLAN", o.plan,
             "Write the sites whose long-lived objects are worth memory of their own to PLAN, for 'ashlar run "
             "--plan'");
@@ -299,12 +302,13 @@ bool succeeds(const std::function<void()>& write) {
 }
 
 /// Effects: writes what the options ask for, the short after the long; one that fails does not keep back the others.
-/// Returns: whether all were written.
+/// Of several programs JSON is collected. Returns: whether all were written.
 bool write_outputs(const advise_options& o, const advice& a, const call_tree& tree, site_names& names,
-                   const route_plan& plan, page_history* history) {
+                   const route_plan& plan, page_history* history, nlohmann::json* collected) {
   const bool has_plan = o.plan.empty() || succeeds([&] { write_plan(o, a, plan); });
   bool all = has_plan;
-  if (!o.json.empty()) all = succeeds([&] { write_json(o.json, advice_json(a, tree, names)); }) && all;
+  if (collected != nullptr) collected->push_back(advice_json(a, tree, names));
+  else if (!o.json.empty()) all = succeeds([&] { write_json(o.json, advice_json(a, tree, names)); }) && all;
   if (history != nullptr)
     all = succeeds([&] {
             history->live.finish();
@@ -326,7 +330,7 @@ void check_outputs(const advise_options& o, const trace_inputs& inputs) {
   expect_outputs({o.json, o.html, o.plan}, read);
 }
 
-int advise(advise_options o) {
+int advise(advise_options o, nlohmann::json* collected = nullptr) {
   advice a;
   take_process(o, a);
   advice_measurer measurer(o.measured);
@@ -358,7 +362,7 @@ int advise(advise_options o) {
   route_plan plan = make_plan(o, a, tree, seen, names, program_of(*inputs.front()));
   tell_routes(a, tree);
   const int status = measurer.measure(a, tree, plan, o.plan, o.prefix);
-  if (!write_outputs(o, a, tree, names, plan, history ? &*history : nullptr)) return exit_failure;
+  if (!write_outputs(o, a, tree, names, plan, history ? &*history : nullptr, collected)) return exit_failure;
   const bool has_lost_plan = measurer.has_run() && !o.plan.empty() && plan.groups.empty();
   return status == exit_ok && has_lost_plan ? exit_no_plan : status;
 }
@@ -367,6 +371,60 @@ int advise(advise_options o) {
 std::string repeated_trace(const std::vector<std::string>& traces) {
   const std::string repeated = repeated_file(traces);
   return repeated.empty() ? "" : repeated + " is given twice, and would count twice";
+}
+
+/// Returns: the groups of a directory that are worth advice. Effects: `left_out` names the others.
+std::vector<tree_group> worthy_groups(const process_tree& tree, std::string& left_out) {
+  std::vector<tree_group> taken;
+  for (tree_group& g : groups_of(tree)) {
+    const bool is_worthy = taken.empty() || g.events * 20 >= tree.events;
+    if (!is_worthy) left_out += (left_out.empty() ? "" : ", ") + g.name() + " (" + counted(g.events, "event") + ")";
+    else taken.push_back(std::move(g));
+  }
+  return taken;
+}
+
+std::string group_title(const tree_group& g, const process_tree& tree) {
+  return fmt::format("{}: {} of {}, {} of {}", g.name(), grouped(g.processes.size()),
+                     counted(tree.processes.size(), "process", "processes"), grouped(g.events),
+                     counted(tree.events, "event"));
+}
+
+/// Each group has its own build, so its own plan and page.
+int advise_groups(advise_options o, const process_tree& tree) {
+  std::string left_out;
+  const std::vector<tree_group> groups = worthy_groups(tree, left_out);
+  const bool is_one = groups.size() == 1;
+  if (!is_one && !(o.html.empty() && o.plan.empty()))
+    throw usage_error("--html and -o are for one program, and " + tree.directory + " has " +
+                      counted(groups.size(), "program") + ": --process NAME; see ashlar advise --help");
+  nlohmann::json all = nlohmann::json::array();
+  for (const tree_group& g : groups) {
+    o.traces.clear();
+    for (const tree_process* p : g.processes) o.traces.push_back(tree.path_of(*p));
+    if (o.json != "-") print_text((&g == &groups.front() ? "" : "\n") + group_title(g, tree) + "\n\n");
+    if (const int status = advise(o, &all); status != exit_ok) return status;
+  }
+  std::vector<std::string> notes = tree.notes;
+  if (!left_out.empty()) notes.push_back("Left out, each with less than 5 % of the events: " + left_out + ".");
+  if (o.json != "-" && !notes.empty()) print_text("\n" + bullets(notes));
+  if (!o.json.empty()) write_json(o.json, {{"directory", tree.directory}, {"programs", all}, {"notes", notes}});
+  return exit_ok;
+}
+
+/// Nothing is run unasked: a recording of many processes names no command of all.
+int advise_directory(advise_options o) {
+  const process_tree tree = read_tree(o.traces.front());
+  if (o.measured.level == measure_level::usual) o.measured.level = measure_level::none;
+  if (o.process.empty()) {
+    if (o.measured.level != measure_level::none)
+      throw usage_error("--measure is for one process of a directory: --process; see ashlar advise --help");
+    return advise_groups(o, tree);
+  }
+  for (const std::string& note : tree.notes) complain("advise", note);
+  o.traces.front() = tree.path_of(choose_process(tree, o.process));
+  o.process = {};
+  return advise(o);
 }
 
 /// Returns: the mistake; empty if there is none. Throws: `usage_error`.
@@ -410,6 +468,8 @@ int advise_verb(int argc, char** argv) {
   if (dashes != argv + argc) options.measured.request.command.assign(dashes + 1, argv + argc);
   if (const std::string mistake = complete(options, app); !mistake.empty())
     throw usage_error(mistake + "; see ashlar advise --help");
+  if (options.traces.size() == 1 && is_tree(options.traces.front())) return advise_directory(options);
+  require_process_wish(options.process, "advise");
   return advise(options);
 }
 

@@ -13,6 +13,7 @@
 
 #include "cli/record/leftovers.hpp"
 #include "cli/support/text.hpp"
+#include "cli/support/verb.hpp"
 
 namespace ashlar::cli {
 
@@ -180,10 +181,9 @@ process_choice choose_process(const std::string& path, const std::string& wish) 
   return choice;
 }
 
-std::string check_process_wish(const std::string& wish) {
-  const bool is_number = !wish.empty() && wish.find_first_not_of("0123456789") == wish.npos;
-  return is_number || wish == "root" || wish == "largest" ? ""
-                                                          : "'" + wish + "' is none of largest, root, a process id";
+void require_process_wish(const std::string& wish, const std::string& verb) {
+  if (wish == "root" || is_by_size(wish) || wish.find_first_not_of("0123456789") == wish.npos) return;
+  throw usage_error("--process: '" + wish + "' is none of largest, root, a process id; see ashlar " + verb + " --help");
 }
 
 json processes_json(const process_choice& choice) {

@@ -52,8 +52,8 @@ struct process_choice {
 /// `std::runtime_error`, with the processes, if there is none.
 [[nodiscard]] process_choice choose_process(const std::string& path, const std::string& wish);
 
-/// Returns: the mistake in a wish; empty if there is none.
-[[nodiscard]] std::string check_process_wish(const std::string& wish);
+/// Throws: `usage_error` for a wish that names no process of a recording in files.
+void require_process_wish(const std::string& wish, const std::string& verb);
 
 /// Returns: the chosen trace and the others, for `--json`; null if there was no choice.
 [[nodiscard]] nlohmann::json processes_json(const process_choice& choice);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/wait.h>
 
@@ -83,20 +84,31 @@ void set_environment(const record_options& options) {
   _exit(127);
 }
 
+/// Effects: takes the statuses of ended children, up to that of the program itself.
+void reap_adopted(child_result& result) {
+  siginfo_t found{};
+  while (waitid(P_ALL, 0, &found, WEXITED | WNOHANG | WNOWAIT) == 0 && found.si_pid != 0) {
+    if (found.si_pid == result.process && !result.ended.contains(result.process)) return;
+    int status = 0;
+    if (waitpid(found.si_pid, &status, 0) == found.si_pid) result.ended[found.si_pid] = status;
+    found.si_pid = 0;
+  }
+}
+
 /// A descriptor of the process is readable when it has ended. Before Linux 5.3 there is none, and no look.
-void look_until_the_end_of(pid_t child, const std::function<std::chrono::milliseconds()>& look) {
-  const int process = static_cast<int>(syscall(SYS_pidfd_open, child, 0));
+void look_until_the_end_of(child_result& result, const std::function<std::chrono::milliseconds()>& look) {
+  const int process = static_cast<int>(syscall(SYS_pidfd_open, result.process, 0));
   if (process < 0) return;
   pollfd end{.fd = process, .events = POLLIN, .revents = 0};
-  while (poll(&end, 1, static_cast<int>(look().count())) <= 0) {
-  }
+  while (poll(&end, 1, static_cast<int>(look().count())) <= 0) reap_adopted(result);
   close(process);
 }
 
-int wait_for(pid_t child) {
+int wait_for(child_result& result) {
   int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(result.process, &status, 0) < 0 && errno == EINTR) {
   }
+  result.ended[result.process] = status;
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -177,6 +189,7 @@ child_result run_recorded(const record_options& options, const std::function<std
   int pipe_ends[2];
   if (pipe2(pipe_ends, O_CLOEXEC) != 0) return {.error = errno};
   const signals_for_child signals;
+  if (options.adopts) prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
   if (child < 0) return {.error = errno};
   if (child == 0) {
@@ -191,9 +204,10 @@ child_result run_recorded(const record_options& options, const std::function<std
   while ((n = read(pipe_ends[0], &result.error, sizeof result.error)) < 0 && errno == EINTR) {
   }
   close(pipe_ends[0]);
-  if (result.error == 0 && look) look_until_the_end_of(child, look);
-  result.status = wait_for(child);
+  if (result.error == 0 && look) look_until_the_end_of(result, look);
+  result.status = wait_for(result);
   running_child = 0;
+  if (options.adopts) reap_adopted(result);
   return result;
 }
 

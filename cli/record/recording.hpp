@@ -23,13 +23,15 @@ struct record_options {
   unsigned stack_depth = 0;
   std::vector<std::string> program;  ///< With its arguments.
   std::uint64_t session = 0;         ///< The number of the recording.
+  bool adopts = false;               ///< The statuses of processes whose parents have ended are wanted.
 };
 
 /// The outcome: `error` is 0 or the errno of a failed start.
 struct child_result {
   int error = 0;
   int process = 0;
-  int status = 0;  ///< Exit status, or 128 + the signal that ended it.
+  int status = 0;                 ///< Exit status, or 128 + the signal that ended it.
+  std::map<int, int> ended = {};  ///< Of it and of adopted processes, as `wait` tells it.
 };
 
 /// Effects: runs the program with unchanged stdin, stdout and stderr, passes on SIGTERM and SIGHUP, waits for it.

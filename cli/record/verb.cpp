@@ -15,6 +15,7 @@
 #include "cli/support/inspect_program.hpp"
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
+#include "cli/tree/tree.hpp"
 
 namespace ashlar::cli {
 
@@ -26,7 +27,8 @@ constexpr int exit_not_whole = 125;
 constexpr preloaded_tool the_recorder{.name = "the recorder", .use = "record", .needs_glibc = false};
 
 struct record_command {
-  std::string output;
+  std::string output;        ///< Of a directory, the pattern of the traces in it.
+  std::string directory;     ///< Empty: one file.
   unsigned stack_depth = 8;  // enough for the call sites of a report
   bool quiet = false;
   std::vector<std::string> program;
@@ -69,8 +71,7 @@ std::string why_nothing(const program_facts& facts, int status) {
 
 /// Facts outside of the program's status come first; else the status is passed on.
 int tell_outcome(const record_command& c, const record_status& told, const child_result& result,
-                 const recording_summary& sum, const std::set<int>& whole) {
-  const std::string path = with_process(c.output, result.process);
+                 const std::string& path, const recording_summary& sum, const std::set<int>& whole) {
   const program_facts facts = inspect_program(c.program.front());
   const std::string failure = told.failure();
   std::vector<record_status::unfinished> unfinished = told.unfinished_processes();
@@ -108,13 +109,28 @@ void append_memory(const memory_watch& watch, const record_status& told, const s
     if (!running.contains(t.process)) watch.append_to(t.path);
 }
 
-int record_program(const record_command& c) {
+/// Returns: what a directory has, whose traces have got their numbers. Effects: `path` becomes that of the first.
+recording_summary summarise_tree(const process_tree& tree, const child_result& result, std::string& path) {
+  recording_summary sum;
+  sum.text = fmt::format("{} in {}; {}", counted(tree.processes.size(), "process", "processes"), tree.directory,
+                         largest_text(tree));
+  for (const tree_process& p : tree.processes) {
+    process_trace t{.path = tree.path_of(p), .process = p.pid, .events = p.events, .start_ns = p.start_ns};
+    if (p.ppid != 0 || p.pid != static_cast<std::uint32_t>(result.process)) sum.others.push_back(std::move(t));
+    else path = t.path, sum.events = t.events, sum.has_trace = true;
+  }
+  for (const std::string& note : tree.notes) complain("record", note);
+  return sum;
+}
+
+int record_program(record_command c) {
   const std::string file = inspect_program(c.program.front()).path;
   if (is_same_file(c.output, file))
     return complain("record", c.output + " is the program itself; -o names the trace", exit_usage);
   // An older trace of that name outlives a mistyped command.
   if (const int error = start_error(file)) return complain_of_start("record", c.program.front(), error);
   const std::string library = require_companion(recorder_library);
+  if (!c.directory.empty()) c.output = prepare_tree(c.directory);
   const std::string output = fs::absolute(c.output).string();
   std::error_code ignored;
   if (fs::is_fifo(output, ignored))
@@ -126,32 +142,38 @@ int record_program(const record_command& c) {
   memory_watch watch(told.page());
   const std::uint64_t session = new_session();
   const child_result result =
-      run_recorded({library, output, told.id(), c.stack_depth, c.program, session}, [&] { return watch.look(); });
+      run_recorded({library, output, told.id(), c.stack_depth, c.program, session, !c.directory.empty()},
+                   [&] { return watch.look(); });
   if (result.error != 0) {
     remove_unused(output);
     return complain_of_start("record", c.program.front(), result.error);
   }
   note.status = result.status;
   note.seconds = clock.seconds();
-  const std::string path = with_process(c.output, result.process);
+  std::string path = with_process(c.output, result.process);
   const std::set<int> whole = take_leftovers(path, c.output, session);
   append_note(path, note);
-  const recording_summary sum = summarise_recording(path, c.output, session);
+  recording_summary sum = summarise_recording(path, c.output, session);
   append_memory(watch, told, path, sum);
-  return tell_outcome(c, told, result, sum, whole);
+  if (!c.directory.empty() && (sum.has_trace || !sum.others.empty()))
+    sum = summarise_tree(finish_tree(c.directory, session, result), result, path);
+  return tell_outcome(c, told, result, path, sum, whole);
 }
 
 int record_verb(int argc, char** argv) {
   record_command c;
-  CLI::App app("ashlar record [-o FILE] [--stacks N] [--quiet] -- PROGRAM [ARGUMENT]...\n\n"
+  CLI::App app("ashlar record [-o FILE|DIRECTORY/] [OPTION]... -- PROGRAM [ARGUMENT]...\n\n"
                "Runs a program and records each of its allocations and frees.\n"
-               "Processes that it starts are recorded too, each to its own file FILE.<process id>.",
+               "Processes that it starts are recorded too, each to its own file: FILE.<process id>, or in a directory\n"
+               "0001.trace, 0002.trace, ..., beside index.jsonl, which tells of each.",
                argv[0]);
   app.footer("Exit status: that of the program, or 128 + the signal that ended it. 124 nothing was recorded,\n"
              "125 a trace was not written to its end (the disk was full, there was no memory for it, a process\n"
              "that it started was killed), 126 and 127 the program cannot be run or found, 1 the trace cannot\n"
              "be made, 2 the command line is invalid.");
-  add_value(app, "-o,--output FILE", c.output, "The trace; %p stands for the process id (default: PROGRAM.trace)");
+  add_value(app, "-o,--output FILE", c.output,
+            "The trace; %p stands for the process id (default: PROGRAM.trace). A name that ends in / "
+            "stands for a directory of traces, as one that exists does");
   add_value(app, "--stacks N", c.stack_depth,
             "Frames of each call stack to record, at most 128; 0 records none, and costs a third to three "
             "quarters less time")
@@ -161,6 +183,7 @@ int record_verb(int argc, char** argv) {
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
   if (c.output.starts_with('-')) c.output.insert(0, "./");  // no option of who reads it
+  if (is_tree(c.output)) c.directory = fs::path(c.output).lexically_normal().string();
   return record_program(c);
 }
 

@@ -14,6 +14,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/tree/tree.hpp"
 
 namespace ashlar::cli {
 
@@ -29,13 +30,13 @@ struct report_options {
 };
 
 void add_options(CLI::App& app, report_options& o) {
-  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record', or a directory of traces")->required();
   add_value(app, "--against TRACE", o.against,
             "Tell what came, went, grew and shrank since this earlier trace, also of another build");
   add_value(app, "--process WHICH", o.process,
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
-            "that record started; or a process id")
-      ->check(check_process_wish);
+            "that record started; or a process id. In a directory also the number of a process, or the name of its "
+            "program (default there: a table of all)");
   app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
   add_value(app, "--json FILE", o.json, "Write every figure to FILE; - is standard output");
   add_value(app, "--html FILE", o.html, "Write a report with plots to FILE; - is standard output");
@@ -68,6 +69,25 @@ int report(const report_options& o) {
   return exit_ok;
 }
 
+/// A table of all processes has neither sites nor a page.
+int report_on_tree(const report_options& o, const process_tree& tree) {
+  if (!o.html.empty() || !o.against.empty())
+    throw usage_error("--html and --against are for one process of a directory: --process; see ashlar report --help");
+  if (o.json != "-") print_text(tree_text(tree));
+  if (!o.json.empty()) write_json(o.json, tree_json(tree));
+  return exit_ok;
+}
+
+/// Of a directory, the trace of the process that was asked for becomes the one to report.
+int report_on_directory(report_options o) {
+  const process_tree tree = read_tree(o.trace);
+  if (o.process.empty()) return report_on_tree(o, tree);
+  for (const std::string& note : tree.notes) complain("report", note);
+  o.trace = tree.path_of(choose_process(tree, o.process));
+  o.process = {};
+  return report(o);
+}
+
 int report_verb(int argc, char** argv) {
   CLI::App app("ashlar report TRACE [OPTION]...\n\n"
                "Describes the requests of a recorded program: sizes, lifetimes, threads, call sites.",
@@ -77,6 +97,8 @@ int report_verb(int argc, char** argv) {
   if (const auto status = parse(app, argc, argv)) return *status;
   if (const std::string mistake = shared_output({{"--json", options.json}, {"--html", options.html}}); !mistake.empty())
     return complain("report", mistake + "; see ashlar report --help", exit_usage);
+  if (is_tree(options.trace)) return report_on_directory(options);
+  require_process_wish(options.process, "report");
   return report(options);
 }
 

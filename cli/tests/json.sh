@@ -32,6 +32,11 @@ for rows in stacks sites; do
   ashlar export t.trace --format jsonl --rows "$rows" | split -l 1 - "$rows."
   python3 "$here/json_schema.py" "$schema" export "$rows".*
 done
+ashlar record -q -o tree/ -- sh -c 'ls / && true' >/dev/null
+for verb in report advise; do
+  ashlar "$verb" tree --json "$verb.tree.json" >output
+  python3 "$here/json_schema.py" "$schema" "${verb}_tree" "$verb.tree.json"
+done
 expect report difference t.trace --against sh.trace
 expect replay compared threads.trace --repetitions 7 --with glibc,ashlar
 expect replay few t.trace --repetitions 1 --program-seconds 1 --with glibc,ashlar
