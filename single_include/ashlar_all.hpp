@@ -7433,6 +7433,7 @@ enum class chunk_kind : std::uint8_t {
 };
 enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 inline constexpr std::uint16_t cut_by_program = 0xffff;
+inline constexpr std::uint16_t size_was_reached = 0xfffe;
 struct file_header {
   clock_kind clock = clock_kind::nanoseconds;
   std::uint8_t pointer_bytes = sizeof(void*);

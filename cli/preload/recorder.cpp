@@ -129,10 +129,17 @@ void before_fork() noexcept {
   hold_modules();
 }
 
+/// Effects: what comes is not recorded, and has no stacks.
+void stop() noexcept {
+  now.store(phase::off, std::memory_order_release);
+  stack_depth = 0;
+}
+
 void on_fork_child() noexcept {
   self.log = nullptr;  // as the threads that the child lacks, it starts with its first event
   self.named = false;
   const inside_recorder inside;
+  if (!file.records_children()) stop();
   live.forget();
   is_shared.store(false);
   is_ending.store(false);

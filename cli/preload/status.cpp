@@ -47,6 +47,11 @@ void tell_trace() noexcept {
   if (page != nullptr) page->traces.fetch_add(1, std::memory_order_relaxed);
 }
 
+bool claim_bytes(std::uint64_t bytes) noexcept {
+  if (page == nullptr || page->max_bytes == 0) return true;
+  return page->bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes <= page->max_bytes;
+}
+
 void tell_process(std::uint64_t start_ns, std::uint64_t inherited) noexcept {
   if (page == nullptr || own.load(std::memory_order_relaxed) != nullptr) return;
   recorded_process* const listed = list_process();

@@ -19,6 +19,11 @@ inline constexpr char first_variable[] = "ASHLAR_RECORD_FIRST";
 /// The number of the recording, which stands in the traces of all its processes.
 inline constexpr char session_variable[] = "ASHLAR_RECORD_SESSION";
 
+/// The names of the programs that are recorded, with `*` and `?`, a line for each; absent: all.
+inline constexpr char only_variable[] = "ASHLAR_RECORD_ONLY";
+/// "0": only the first process is recorded.
+inline constexpr char children_variable[] = "ASHLAR_RECORD_CHILDREN";
+
 /// The id of shared memory for facts that traces of recorded processes cannot contain, a `recording_status`.
 inline constexpr char status_variable[] = "ASHLAR_RECORD_STATUS";
 
@@ -44,6 +49,8 @@ struct recorded_process {
 /// processes writes the words; `ashlar record` reads them when the program has ended.
 struct recording_status {
   std::uint64_t magic;
+  std::uint64_t max_bytes;                 ///< Of all traces together; 0: no limit.
+  std::atomic<std::uint64_t> bytes;        ///< Written, or refused beyond the limit.
   std::atomic<std::uint32_t> traces;       ///< Files that have their header.
   std::atomic<std::uint32_t> failures;     ///< Processes with an incomplete trace.
   std::atomic<std::int32_t> first_error;   ///< Of the first of them: an errno, or `detail::trace_io::cut_by_program`.
@@ -59,6 +66,9 @@ void connect_status() noexcept;
 
 /// Effects: reports that a trace has its header.
 void tell_trace() noexcept;
+
+/// Returns: whether the limit of all traces leaves room for these bytes more, which then count.
+[[nodiscard]] bool claim_bytes(std::uint64_t bytes) noexcept;
 
 /// Effects: reports that this process has events, until `tell_end`. `inherited`: bytes of memory that are the parent's.
 void tell_process(std::uint64_t start_ns, std::uint64_t inherited) noexcept;

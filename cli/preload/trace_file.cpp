@@ -33,6 +33,34 @@ int lowest_descriptor() noexcept {
   return limit.rlim_cur > 16 ? static_cast<int>(limit.rlim_cur) - 8 : 0;
 }
 
+// `substr` would need the C++ library.
+
+std::string_view last_part(std::string_view path) noexcept {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path;
+}
+
+/// Returns: whether `*`, for any characters, and `?`, for one, make a name of the pattern.
+bool fits(std::string_view pattern, std::string_view name) noexcept {
+  std::size_t p = 0, n = 0, star = pattern.npos, after = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') star = p++, after = n;
+    else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) ++p, ++n;
+    else if (star != pattern.npos) p = star + 1, n = ++after;
+    else return false;
+  }
+  return pattern.find_first_not_of('*', p) == pattern.npos;
+}
+
+bool fits_any(std::string_view patterns, std::string_view name) noexcept {
+  while (!patterns.empty()) {
+    const std::size_t end = std::min(patterns.find('\n'), patterns.size());
+    if (fits({patterns.data(), end}, name)) return true;
+    patterns.remove_prefix(std::min(end + 1, patterns.size()));
+  }
+  return false;
+}
+
 /// A write that fails with EFBIG or EPIPE has raised a signal too. All signals are blocked here, so it is pending.
 void swallow_signal(int error) noexcept {
   using calls = ashlar::detail::quiet_calls;
@@ -53,9 +81,22 @@ bool trace_file::configure() noexcept {
   session_ = session == nullptr ? 0 : std::strtoull(session, nullptr, 10);
   is_first_ = first == nullptr || std::atol(first) == process_;
   stack_depth_ = stacks == nullptr ? 0 : static_cast<std::uint32_t>(std::atol(stacks));
+  const char* const children = std::getenv(children_variable);
+  records_children_ = children == nullptr || std::strcmp(children, "0") != 0;
   read_command_line();
   start_clock();
-  return true;
+  return is_wanted();
+}
+
+/// A program has two names: its first word, and its executable, which a symbolic link may have led to.
+bool trace_file::is_wanted() const noexcept {
+  if (!is_first_ && !records_children_) return false;
+  const char* const only = std::getenv(only_variable);
+  if (only == nullptr || *only == '\0') return true;
+  char executable[max_path_bytes] = {};
+  if (readlink("/proc/self/exe", executable, sizeof executable - 1) < 0) executable[0] = '\0';
+  const char* const word = reinterpret_cast<const char*>(&header_[detail::trace_io::file_header_bytes]);
+  return fits_any(only, last_part(executable)) || (command_bytes_ != 0 && fits_any(only, last_part(word)));
 }
 
 void trace_file::restart() noexcept {
@@ -113,6 +154,7 @@ void trace_file::describe(live_head& to) noexcept {
 bool trace_file::write(std::span<const std::byte> chunk) noexcept {
   const ashlar::lock_scope hold(lock_);
   if (failed_) return false;
+  if (!claim_bytes(chunk.size())) return give_up(detail::trace_io::size_was_reached);
   if (!ensure_open()) return give_up(errno);
   if (!is_whole()) return give_up(detail::trace_io::cut_by_program);
   return write_all(chunk) || give_up(errno);

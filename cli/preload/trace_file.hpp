@@ -16,7 +16,7 @@ namespace ashlar::recorder {
 
 class trace_file {
 public:
-  /// Effects: stores the path, and the command line while it is unchanged. Returns: whether to record.
+  /// Effects: stores the path, and the command line while it is unchanged. Returns: whether to record this process.
   [[nodiscard]] bool configure() noexcept;
 
   /// Effects: in a forked child: chooses a new file, not opened yet.
@@ -33,6 +33,9 @@ public:
   /// Effects: fills in what a trace begins with.
   void describe(live_head& to) noexcept;
 
+  /// Returns: whether forked children are recorded.
+  [[nodiscard]] bool records_children() const noexcept { return records_children_; }
+
   [[nodiscard]] bool started() const noexcept { return started_; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
   [[nodiscard]] std::uint64_t start_ticks() const noexcept { return start_ticks_; }
@@ -44,6 +47,7 @@ public:
 private:
   void start_clock() noexcept;
   void read_command_line() noexcept;
+  bool is_wanted() const noexcept;
   bool ensure_open() noexcept;
   bool still_ours() const noexcept;
   bool open_path(int flags) noexcept;
@@ -63,6 +67,7 @@ private:
   bool failed_ = false;
   std::uint64_t written_ = 0;  // bytes in the file
   bool is_first_ = false;      // may use the path unchanged
+  bool records_children_ = true;
   pid_t process_ = 0;
   pid_t parent_ = 0;
   std::uint64_t session_ = 0;

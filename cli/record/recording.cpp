@@ -74,6 +74,8 @@ void set_environment(const record_options& options) {
   setenv(recorder::session_variable, std::to_string(options.session).c_str(), 1);
   setenv(recorder::stacks_variable, std::to_string(options.stack_depth).c_str(), 1);
   setenv(recorder::first_variable, std::to_string(getpid()).c_str(), 1);
+  setenv(recorder::only_variable, options.only.c_str(), 1);
+  setenv(recorder::children_variable, options.has_children ? "1" : "0", 1);
 }
 
 /// Does not return. The errno of an exec that fails goes down the pipe, which an exec that succeeds closes.
@@ -225,13 +227,14 @@ bool runs(int process) {
 }  // namespace
 
 /// Marked for removal at once: it ends with the last attached process, and can be attached until then.
-record_status::record_status() : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
+record_status::record_status(std::uint64_t max_bytes) : id_(shmget(IPC_PRIVATE, sizeof *page_, IPC_CREAT | 0600)) {
   if (id_ < 0) return;
   void* const memory = shmat(id_, nullptr, 0);
   shmctl(id_, IPC_RMID, nullptr);
   if (memory == reinterpret_cast<void*>(-1)) return;
   page_ = static_cast<recorder::recording_status*>(memory);
   page_->magic = recorder::status_magic;
+  page_->max_bytes = max_bytes;
 }
 
 record_status::~record_status() {
@@ -251,16 +254,17 @@ std::vector<record_status::unfinished> record_status::unfinished_processes() con
   return all;
 }
 
-std::string record_status::failure() const {
+std::string record_status::failure(const std::string& place) const {
   const std::uint32_t failures = page_ == nullptr ? 0 : page_->failures.load();
   if (failures == 0) return {};
-  const std::string path(page_->path, page_->path_length.load());
+  const std::string path = place.empty() ? std::string(page_->path, page_->path_length.load()) : place;
   const std::string others = failures == 1 ? "" : "; so it went in " + counted(failures, "process", "processes");
   return path + ": " + describe_write_error(page_->first_error.load()) + others;
 }
 
 std::string describe_write_error(int error) {
   if (error == detail::trace_io::cut_by_program) return "the program cut its own trace short";
+  if (error == detail::trace_io::size_was_reached) return "--max-size was reached";
   if (error == ENOSPC) return "the disk was full";
   if (error == ENOMEM) return "there was no memory for the recorder";
   return std::string("writing failed: ") + std::strerror(error);

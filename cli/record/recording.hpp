@@ -23,6 +23,8 @@ struct record_options {
   unsigned stack_depth = 0;
   std::vector<std::string> program;  ///< With its arguments.
   std::uint64_t session = 0;         ///< The number of the recording.
+  std::string only = {};             ///< Patterns of programs, a line for each; empty: all.
+  bool has_children = true;          ///< Processes that it starts are recorded too.
   bool adopts = false;               ///< The statuses of processes whose parents have ended are wanted.
 };
 
@@ -42,7 +44,8 @@ struct child_result {
 /// Without memory for the page, nothing is reported, and the recorded program runs unchanged.
 class record_status {
 public:
-  record_status();
+  /// Traces that have together `max_bytes`, if not 0, get no more.
+  explicit record_status(std::uint64_t max_bytes = 0);
   record_status(const record_status&) = delete;
   record_status& operator=(const record_status&) = delete;
   ~record_status();
@@ -65,8 +68,9 @@ public:
   /// Returns: these processes, in ascending order. The recorded program itself has ended.
   [[nodiscard]] std::vector<unfinished> unfinished_processes() const;
 
-  /// Returns: the failed writes and their reason; empty if there are none.
-  [[nodiscard]] std::string failure() const;
+  /// Returns: the failed writes and their reason; empty if there are none. `place`: of a directory, whose traces have
+  /// other names now.
+  [[nodiscard]] std::string failure(const std::string& place = "") const;
 
 private:
   int id_ = -1;

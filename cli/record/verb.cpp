@@ -16,6 +16,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/tree/tree.hpp"
+#include "malloc/option_words.hpp"
 
 namespace ashlar::cli {
 
@@ -31,6 +32,9 @@ struct record_command {
   std::string directory;     ///< Empty: one file.
   unsigned stack_depth = 8;  // enough for the call sites of a report
   bool quiet = false;
+  std::vector<std::string> only;
+  bool is_alone = false;
+  std::string max_size;
   std::vector<std::string> program;
 };
 
@@ -62,7 +66,8 @@ std::string with_process(std::string path, int process) {
 
 std::string own_status(int status) { return "; the program's own exit status is " + std::to_string(status); }
 
-std::string why_nothing(const program_facts& facts, int status) {
+std::string why_nothing(const record_command& c, const program_facts& facts, int status) {
+  if (!c.only.empty()) return "no program of --only " + joined(c.only, ", ") + " loaded the recorder";
   std::string reason = describe(facts, the_recorder);
   if (!reason.empty()) return reason;
   if (status >= 128) return "the program was killed before any thread had filled a buffer";
@@ -73,7 +78,7 @@ std::string why_nothing(const program_facts& facts, int status) {
 int tell_outcome(const record_command& c, const record_status& told, const child_result& result,
                  const std::string& path, const recording_summary& sum, const std::set<int>& whole) {
   const program_facts facts = inspect_program(c.program.front());
-  const std::string failure = told.failure();
+  const std::string failure = told.failure(c.directory);
   std::vector<record_status::unfinished> unfinished = told.unfinished_processes();
   std::erase_if(unfinished, [&](const record_status::unfinished& p) { return whole.contains(p.process); });
   const recording_losses losses = find_losses(unfinished, result, path, sum);
@@ -82,7 +87,8 @@ int tell_outcome(const record_command& c, const record_status& told, const child
   if (!failure.empty())
     return complain("record", "the trace is incomplete: " + failure + own_status(result.status), exit_not_whole);
   if (nothing && sum.others.empty() && !losses.is_untold)
-    return complain("record", "nothing was recorded: " + why_nothing(facts, result.status) + own_status(result.status),
+    return complain("record",
+                    "nothing was recorded: " + why_nothing(c, facts, result.status) + own_status(result.status),
                     exit_not_loaded);
   if (has_own_malloc(facts.kind)) complain("record", describe(facts, the_recorder));
   if (!c.quiet) complain("record", sum.text);
@@ -123,6 +129,16 @@ recording_summary summarise_tree(const process_tree& tree, const child_result& r
   return sum;
 }
 
+/// Returns: the bytes of a size; 0 for an empty one, and for a mistake.
+std::uint64_t bytes_of(const std::string& size) {
+  std::size_t bytes = 0;
+  return drop_in::parse_bytes(size, bytes) ? bytes : 0;
+}
+
+std::string check_size(const std::string& size) {
+  return bytes_of(size) != 0 ? "" : "'" + size + "' is no size such as 500M or 2G";
+}
+
 int record_program(record_command c) {
   const std::string file = inspect_program(c.program.front()).path;
   if (is_same_file(c.output, file))
@@ -138,12 +154,12 @@ int record_program(record_command c) {
   if (const int error = prepare_output(output)) return complain("record", c.output + ": " + std::strerror(error));
   run_note note = note_surroundings(c.program);
   const stopwatch clock;
-  const record_status told;
+  const record_status told(bytes_of(c.max_size));
   memory_watch watch(told.page());
   const std::uint64_t session = new_session();
-  const child_result result =
-      run_recorded({library, output, told.id(), c.stack_depth, c.program, session, !c.directory.empty()},
-                   [&] { return watch.look(); });
+  const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program, session,
+                                            joined(c.only, "\n"), !c.is_alone, !c.directory.empty()},
+                                           [&] { return watch.look(); });
   if (result.error != 0) {
     remove_unused(output);
     return complain_of_start("record", c.program.front(), result.error);
@@ -168,9 +184,9 @@ int record_verb(int argc, char** argv) {
                "0001.trace, 0002.trace, ..., beside index.jsonl, which tells of each.",
                argv[0]);
   app.footer("Exit status: that of the program, or 128 + the signal that ended it. 124 nothing was recorded,\n"
-             "125 a trace was not written to its end (the disk was full, there was no memory for it, a process\n"
-             "that it started was killed), 126 and 127 the program cannot be run or found, 1 the trace cannot\n"
-             "be made, 2 the command line is invalid.");
+             "125 a trace was not written to its end (the disk was full, there was no memory for it, the traces\n"
+             "had --max-size, a process that it started was killed), 126 and 127 the program cannot be run or\n"
+             "found, 1 the trace cannot be made, 2 the command line is invalid.");
   add_value(app, "-o,--output FILE", c.output,
             "The trace; %p stands for the process id (default: PROGRAM.trace). A name that ends in / "
             "stands for a directory of traces, as one that exists does");
@@ -179,6 +195,13 @@ int record_verb(int argc, char** argv) {
             "quarters less time")
       ->capture_default_str()
       ->check(CLI::Range(0U, recorder::max_stack_depth));
+  add_value(app, "--only PATTERN", c.only,
+            "Record only programs of this name, in which * and ? stand for other characters; may be given again")
+      ->allow_extra_args(false);
+  app.add_flag("--no-children", c.is_alone, "Record the program alone, not the processes that it starts");
+  add_value(app, "--max-size SIZE", c.max_size,
+            "Stop recording when the traces together have SIZE, in bytes or with k, M, G (2G); the program runs on")
+      ->check(check_size);
   app.add_flag("-q,--quiet", c.quiet, "Print no summary");
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";

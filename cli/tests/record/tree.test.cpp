@@ -170,6 +170,39 @@ TEST_F(recording_of_a_tree, advice_is_by_build_and_names_what_it_leaves_out) {
   EXPECT_TRUE(failed(verb("advise", "--measure run"), 2, "--measure is for one process of a directory"));
 }
 
+TEST_F(recording_of_a_tree, only_programs_of_a_name_are_recorded) {
+  const std::string both = "sh -c '" ASHLAR_TREE_VICTIM " terminated; " ASHLAR_MEMORY_VICTIM "; true'";
+  const process_tree tree = tree_of(both, "--only 'rec*_tre?' --only absent");
+  EXPECT_EQ(count_named(tree, "record_tree"), tree.processes.size());
+  EXPECT_EQ(tree.processes.size(), keeps_live_files() ? 5U : 1U);
+  fs::remove_all(file("d"));
+  EXPECT_TRUE(failed(record_tree(both, "--only tree --only 'tree*' --only '?record_tree'"), nothing_recorded,
+                     "no program of --only tree, tree*, ?record_tree loaded the recorder"));
+}
+
+TEST_F(recording_of_a_tree, children_may_be_left_out) {
+  const process_tree tree = tree_of(ASHLAR_TREE_VICTIM " terminated", "--no-children");
+  ASSERT_EQ(tree.processes.size(), 1U);
+  EXPECT_EQ(tree.processes[0].name(), "record_tree");
+  fs::remove_all(file("d"));
+  EXPECT_EQ(tree_of("sh -c '" ASHLAR_TREE_VICTIM "; true'", "--no-children").processes[0].name(),
+            fs::canonical("/bin/sh").filename());
+}
+
+TEST_F(recording_of_a_tree, traces_have_a_size_at_most) {
+  const std::string often = "sh -c 'for i in 1 2 3 4 5 6 7 8; do " ASHLAR_MEMORY_VICTIM " works; done'";
+  EXPECT_TRUE(failed(record_tree(often, "--max-size 20k"), not_whole, "/d/: --max-size was reached"));
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : fs::directory_iterator(file("d")))
+    if (entry.path().extension() == ".trace") bytes += entry.file_size();
+  EXPECT_LE(bytes, 40'000U);  // the memory of processes, and the note on the run, are appended afterwards
+  EXPECT_GT(bytes, 5'000U);
+  EXPECT_GT(report()["events"], 0);
+  fs::remove_all(file("d"));
+  EXPECT_EQ(record_tree(ASHLAR_TREE_VICTIM, "--max-size 2G"), 0) << output();
+  EXPECT_TRUE(failed(record_tree("true", "--max-size 2X"), 2, "'2X' is no size such as 500M or 2G"));
+}
+
 TEST_F(recording_of_a_tree, the_peak_of_the_tree_is_of_processes_at_one_time) {
   process_tree tree;
   const auto add = [&](std::uint64_t start, std::uint64_t end, std::uint64_t peak) {

@@ -88,6 +88,8 @@ enum class clock_kind : std::uint8_t { nanoseconds = 0, ticks = 1 };
 
 /// Replaces an errno in `file_header::write_error`: the file became shorter than its written content.
 inline constexpr std::uint16_t cut_by_program = 0xffff;
+/// Likewise: the traces of the recording have the size that the user has given it.
+inline constexpr std::uint16_t size_was_reached = 0xfffe;
 
 struct file_header {
   clock_kind clock = clock_kind::nanoseconds;
