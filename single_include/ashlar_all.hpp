@@ -40592,6 +40592,10 @@ public:
 
   void record(std::uint64_t size) noexcept { sums_[scale::bucket_of(size)].add(size); }
 
+  void merge(const size_table& other) noexcept {
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];
+  }
+
   /// Returns: the sizes that occurred, in order.
   [[nodiscard]] std::vector<row> rows() const {
     std::vector<row> all;

@@ -98,12 +98,12 @@ struct numbered_stack {
   study::site_summary sum;
 };
 
-std::vector<numbered_stack> numbered_stacks(const report_data& data, const trace_input& input, symboliser& names,
+std::vector<numbered_stack> numbered_stacks(const report_data& data, const report_source& input, symboliser& names,
                                             call_texts& texts) {
   std::vector<std::vector<const source_place*>> calls;
   wrapper_finder wrappers;
   for (const auto& [id, sum] : data.sum.sites) {
-    calls.push_back(names.calls(input.stacks()[id], input.modules()));
+    calls.push_back(names.calls(input.stacks[id], input.modules));
     wrappers.add(calls.back(), sum.allocated);
   }
   wrappers.decide();
@@ -197,7 +197,7 @@ std::vector<call_site> heaviest(const std::vector<numbered_stack>& all, const ca
 }
 
 /// Effects: fills the lists of call sites in `data`.
-void add_call_sites(report_data& data, const trace_input& input, symboliser& names) {
+void add_call_sites(report_data& data, const report_source& input, symboliser& names) {
   call_texts texts;
   std::vector<numbered_stack> stacks = numbered_stacks(data, input, names, texts);
   data.notes = names.notes();
@@ -241,23 +241,29 @@ std::string no_sites_note(const report_data& data) {
 }
 
 report_data make_report(const trace_input& input, study::trace_summary summary, symboliser& names) {
+  return make_report({input.path(), input.program(), input.program_file(), damage_note(input.info()), input.info(),
+                      input.modules(), input.stacks(), input.names()},
+                     std::move(summary), names);
+}
+
+report_data make_report(const report_source& input, study::trace_summary summary, symboliser& names) {
   report_data data;
-  data.path = input.path();
-  data.program = input.program();
-  data.warning = damage_note(input.info());
-  data.resident_peak_bytes = input.info().resident_peak_bytes;
-  data.anonymous_peak_bytes = input.info().anonymous_peak_bytes;
-  data.own = find_own_allocator({summary.peak, data.anonymous_peak_bytes}, input.program_file(), input.modules());
-  data.file_bytes = input.info().file_bytes;
-  data.has_stacks = input.stacks().size() != 0;
+  data.path = input.path;
+  data.program = input.program;
+  data.warning = input.warning;
+  data.resident_peak_bytes = input.info.resident_peak_bytes;
+  data.anonymous_peak_bytes = input.info.anonymous_peak_bytes;
+  data.own = find_own_allocator({summary.peak, data.anonymous_peak_bytes}, input.program_file, input.modules);
+  data.file_bytes = input.info.file_bytes;
+  data.has_stacks = input.stacks.size() != 0;
   data.sum = std::move(summary);
   data.events = std::accumulate(data.sum.operations.begin(), data.sum.operations.end(), std::uint64_t{0});
   data.sizes = size_rows(data.sum.sizes);
   data.common_sizes = common_sizes(data.sum.sizes);
   data.lifetimes_ns = rows_of(data.sum.lifetimes_ns, decimal_boundaries());
   data.lifetimes_bytes = rows_of(data.sum.lifetimes_bytes, binary_boundaries());
-  data.threads = busiest(data.sum.threads, input.names());
-  data.spans = spans_by_name(data.sum.spans, input.names());
+  data.threads = busiest(data.sum.threads, input.names);
+  data.spans = spans_by_name(data.sum.spans, input.names);
   data.thread_count = data.sum.threads.size();
   if (data.has_stacks) add_call_sites(data, input, names);
   return data;

@@ -113,7 +113,20 @@ struct report_data {
 
 inline constexpr std::size_t report_rows = 10;  ///< Of lists that would be endless.
 
+/// The facts and tables of a trace, or of several merged, which outlive it.
+struct report_source {
+  std::string path;
+  std::string program;
+  std::string program_file;
+  std::string warning;
+  const trace::trace_info& info;
+  const std::vector<trace::mapped_module>& modules;
+  const trace::stack_table& stacks;
+  const trace::name_table& names;
+};
+
 /// Effects: looks up the names of call sites, which may take a second.
+[[nodiscard]] report_data make_report(const report_source& input, study::trace_summary summary, symboliser& names);
 [[nodiscard]] report_data make_report(const trace_input& input, study::trace_summary summary, symboliser& names);
 
 /// Returns: the summary as text of 100 columns, and as JSON.

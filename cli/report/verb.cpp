@@ -14,6 +14,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/tree/merge.hpp"
 #include "cli/tree/tree.hpp"
 
 namespace ashlar::cli {
@@ -24,6 +25,7 @@ struct report_options {
   std::string trace;
   std::string against;
   std::string process;
+  bool merges = false;
   bool prefix = false;
   std::string json;
   std::string html;
@@ -37,6 +39,8 @@ void add_options(CLI::App& app, report_options& o) {
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
             "that record started; or a process id. In a directory also the number of a process, or the name of its "
             "program (default there: a table of all)");
+  app.add_flag("--merge", o.merges,
+               "Of a directory: report on all processes together; with --process on those of that one's program");
   app.add_flag("--damaged", o.prefix, "Report on the part of a damaged trace before the damage");
   add_value(app, "--json FILE", o.json, "Write every figure to FILE; - is standard output");
   add_value(app, "--html FILE", o.html, "Write a report with plots to FILE; - is standard output");
@@ -59,14 +63,18 @@ report_data read_trace(const std::string& path, const report_options& o, const s
   return data;
 }
 
-int report(const report_options& o) {
-  report_data data = read_trace(o.trace, o, o.process);
-  const std::string before = o.process == "root" ? o.process : "largest";  // another run has other process ids
-  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o, before), data);
+int write_report(const report_options& o, const report_data& data) {
   if (o.json != "-" && o.html != "-") print_text(report_text(data));
   if (!o.json.empty()) write_json(o.json, report_json(data));
   if (!o.html.empty()) write_text(o.html, html_report(nullptr, nullptr, data));
   return exit_ok;
+}
+
+int report(const report_options& o) {
+  report_data data = read_trace(o.trace, o, o.process);
+  const std::string before = o.process == "root" ? o.process : "largest";  // another run has other process ids
+  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o, before), data);
+  return write_report(o, data);
 }
 
 /// A table of all processes has neither sites nor a page.
@@ -81,8 +89,10 @@ int report_on_tree(const report_options& o, const process_tree& tree) {
 /// Of a directory, the trace of the process that was asked for becomes the one to report.
 int report_on_directory(report_options o) {
   const process_tree tree = read_tree(o.trace);
-  if (o.process.empty()) return report_on_tree(o, tree);
+  if (o.process.empty() && !o.merges) return report_on_tree(o, tree);
   for (const std::string& note : tree.notes) complain("report", note);
+  if (o.merges && !o.against.empty()) throw usage_error("--against is not for --merge; see ashlar report --help");
+  if (o.merges) return write_report(o, merged_report(tree, o.process));
   o.trace = tree.path_of(choose_process(tree, o.process));
   o.process = {};
   return report(o);
@@ -98,6 +108,7 @@ int report_verb(int argc, char** argv) {
   if (const std::string mistake = shared_output({{"--json", options.json}, {"--html", options.html}}); !mistake.empty())
     return complain("report", mistake + "; see ashlar report --help", exit_usage);
   if (is_tree(options.trace)) return report_on_directory(options);
+  if (options.merges) throw usage_error("--merge is for a directory of traces; see ashlar report --help");
   require_process_wish(options.process, "report");
   return report(options);
 }

@@ -159,6 +159,28 @@ TEST_F(recording_of_a_tree, report_and_advice_are_on_the_one_that_is_asked_for) 
   EXPECT_TRUE(failed(verb("report", "--html " + file("r.html")), 2, "are for one process of a directory"));
 }
 
+TEST_F(recording_of_a_tree, processes_are_added_up) {
+  const process_tree tree = tree_of("sh -c '" ASHLAR_TREE_VICTIM "; " ASHLAR_TREE_VICTIM "; " ASHLAR_MEMORY_VICTIM "'");
+  const tree_process& one = *one_named(tree, "record_tree");
+  const json single = report("--process record_tree");
+  const json both = report("--merge --process " + std::to_string(one.number));
+  EXPECT_TRUE(ends(both["program"], ": 2 processes of record_tree together"));
+  EXPECT_EQ(both["calls"]["malloc"], 2 * single["calls"]["malloc"].get<int>());
+  EXPECT_EQ(both["allocated"]["bytes"], 2 * one.bytes);
+  EXPECT_EQ(both["peak"]["bytes"], one.peak_bytes);
+  EXPECT_EQ(both["thread_count"], 2);
+  const auto site = [](const json& r) { return r["call_sites_by_objects"][0]; };
+  EXPECT_EQ(site(both)["calls"], site(single)["calls"]);  // though each process has it at another address
+  EXPECT_EQ(site(both)["allocated"]["objects"], 2 * site(single)["allocated"]["objects"].get<int>());
+  const json all = report("--merge");
+  EXPECT_TRUE(ends(all["program"], ": 4 processes together"));
+  std::uint64_t bytes = 0;
+  for (const tree_process& p : tree.processes) bytes += p.bytes;
+  EXPECT_EQ(all["allocated"]["bytes"], bytes);
+  EXPECT_EQ(all["events"], tree.events);
+  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report --merge " + tree.path_of(one)), 2, "--merge is for a directory"));
+}
+
 TEST_F(recording_of_a_tree, advice_is_by_build_and_names_what_it_leaves_out) {
   ASSERT_EQ(record_tree("sh -c '" ASHLAR_TREE_VICTIM "; " ASHLAR_TREE_VICTIM "; true'"), 0) << output();
   ASSERT_EQ(verb("advise", "--json " + file("a.json")), 0) << output();
