@@ -20,7 +20,7 @@ in_bash() {
   echo "${COMPREPLY[*]}"
 }
 expect bash "record replay report" "$(in_bash ashlar re)"
-expect bash "--help --output --stacks --quiet --color" "$(in_bash ashlar record -)"
+expect bash "--help --output --stacks --only --no-children --max-size --quiet --color" "$(in_bash ashlar record -)"
 expect bash "--malloc --metric" "$(in_bash ashlar verify --m)"
 expect bash "" "$(in_bash ashlar record -- ls --s)"
 expect bash "auto always never" "$(in_bash ashlar report --color "")"

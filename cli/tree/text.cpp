@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A tree of processes as a table and as JSON, and the lines of its index.
+#include <algorithm>
+#include <functional>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
@@ -35,6 +38,16 @@ std::string exit_text(const tree_process& p) {
   return how + (p.complete ? "" : ", incomplete");
 }
 
+/// Returns: the processes of the table, by number: those with the most events, if there are many.
+std::vector<const tree_process*> listed_processes(const process_tree& tree) {
+  std::vector<const tree_process*> all;
+  for (const tree_process& p : tree.processes) all.push_back(&p);
+  std::ranges::stable_sort(all, std::greater(), &tree_process::events);
+  all.resize(std::min(all.size(), most_listed));
+  std::ranges::sort(all, {}, &tree_process::number);
+  return all;
+}
+
 std::string process_table(const process_tree& tree) {
   text_table table({{"", side::right},
                     {"process", side::right},
@@ -45,16 +58,14 @@ std::string process_table(const process_tree& tree) {
                     {"allocated", side::right},
                     {"peak", side::right},
                     {"exit", side::left}});
-  for (const tree_process& p : tree.processes) {
-    if (p.number > most_listed) break;
-    table.add({std::to_string(p.number), std::to_string(p.pid), p.ppid == 0 ? "" : std::to_string(p.ppid),
-               shorten(p.name(), name_width), human_time(static_cast<double>(p.end_ns - p.start_ns)), grouped(p.events),
-               in_bytes(p.bytes), in_bytes(p.peak_bytes), exit_text(p)});
-  }
+  for (const tree_process* p : listed_processes(tree))
+    table.add({std::to_string(p->number), std::to_string(p->pid), p->ppid == 0 ? "" : std::to_string(p->ppid),
+               shorten(p->name(), name_width), human_time(static_cast<double>(p->end_ns - p->start_ns)),
+               grouped(p->events), in_bytes(p->bytes), in_bytes(p->peak_bytes), exit_text(*p)});
   const std::size_t n = tree.processes.size();
-  return table.str() + (n > most_listed ? fmt::format("and {}; --json lists all\n",
-                                                      counted(n - most_listed, "more process", "more processes"))
-                                        : "");
+  if (n <= most_listed) return table.str();
+  return table.str() + fmt::format("and {} of fewer events; --json lists all\n",
+                                   counted(n - most_listed, "more process", "more processes"));
 }
 
 std::string group_table(const std::vector<tree_group>& groups) {

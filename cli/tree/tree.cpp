@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -92,13 +93,15 @@ std::vector<process_trace> traces_of(const std::string& directory, std::uint64_t
   return all;
 }
 
-/// Returns: whether a process may still write to its trace, or its live file is not appended yet.
-bool has_live_file(const std::string& path) {
-  const fs::path live = path + recorder::live_suffix;
+/// Returns: the names of traces to which processes may still write, or whose live files are not appended yet.
+std::set<std::string> unfinished_names(const std::string& directory) {
+  std::set<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(live.parent_path(), error))
-    if (entry.path().filename().string().starts_with(live.filename().string())) return true;
-  return false;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (const std::size_t at = name.find(recorder::live_suffix); at != name.npos) names.insert(name.substr(0, at));
+  }
+  return names;
 }
 
 std::string numbered_name(std::size_t number) { return fmt::format("{:04}.trace", number); }
@@ -111,10 +114,11 @@ std::size_t number_in(const std::string& name) {
 
 /// Effects: of each ended process the trace gets its number as its name.
 void number_traces(const std::string& directory, std::vector<process_trace>& traces) {
+  const std::set<std::string> unfinished = unfinished_names(directory);
   std::error_code error;
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const std::string name = in_directory(directory, numbered_name(i + 1));
-    if (has_live_file(traces[i].path) || fs::exists(name, error)) continue;
+    if (unfinished.contains(fs::path(traces[i].path).filename().string()) || fs::exists(name, error)) continue;
     fs::rename(traces[i].path, name, error);
     if (!error) traces[i].path = name;
   }

@@ -159,6 +159,25 @@ TEST_F(recording_of_a_tree, report_and_advice_are_on_the_one_that_is_asked_for) 
   EXPECT_TRUE(failed(verb("report", "--html " + file("r.html")), 2, "are for one process of a directory"));
 }
 
+TEST_F(recording_of_a_tree, many_processes_are_a_table_of_the_largest) {
+  tree_of("sh -c 'i=0; while [ $i -lt 45 ]; do " ASHLAR_PLAIN_VICTIM "; i=$((i + 1)); done; " ASHLAR_TREE_VICTIM
+          "; true'");
+  ASSERT_EQ(verb("report"), 0) << output();
+  EXPECT_TRUE(says("and 7 more processes of fewer events; --json lists all"));
+  EXPECT_TRUE(says("record_tree"));
+}
+
+TEST_F(recording_of_a_tree, it_is_read_though_record_was_killed) {
+  if (!keeps_live_files()) GTEST_SKIP() << "on this file system a kill loses events";
+  EXPECT_EQ(record_tree("sh -c '" ASHLAR_TREE_VICTIM "; kill -9 $PPID; sleep 0.2'"), 128 + 9);
+  sleep(1);
+  const json all = report();
+  EXPECT_TRUE(says("index.jsonl is absent: rebuilt from the traces."));
+  EXPECT_GE(all["processes"].size(), 2U);
+  EXPECT_GE(all["events"], 1500);
+  EXPECT_EQ(all["processes"][0]["ppid"], 0);
+}
+
 TEST_F(recording_of_a_tree, processes_are_added_up) {
   const process_tree tree = tree_of("sh -c '" ASHLAR_TREE_VICTIM "; " ASHLAR_TREE_VICTIM "; " ASHLAR_MEMORY_VICTIM "'");
   const tree_process& one = *one_named(tree, "record_tree");
