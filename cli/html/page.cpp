@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The frame of all pages, the report of a trace, and the budget of the page of advice: its sites in columns, with each
-// name once.
+// The frame of all pages, the report of a trace, a comparison, and the budget of the page of advice: its sites in
+// columns, with each name once.
 #include "cli/html/page.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr std::size_t longest_name = 240;        // bytes
 constexpr std::size_t most_bytes = 2'000'000;    // of a page
-constexpr std::ptrdiff_t most_changes = 200;     // of sites since an earlier trace
+constexpr std::size_t most_changes = 200;        // of sites since an earlier trace
 constexpr std::size_t most_frame_bytes = 6'000;  // beside data, style and script
 
 std::string utf8(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
@@ -223,6 +223,26 @@ std::string advice_text_in(const json& page, const page_budget& budget) {
   return script_text(data);
 }
 
+constexpr const char* flame_parts = R"html(<div class="bar"><select id="measure" aria-label="measure"></select>
+<label><input type="checkbox" id="inverted"> inverted</label>
+<label><input type="checkbox" id="library"> library calls</label>
+<input type="search" id="flame-search" placeholder="search functions" aria-label="search functions">
+<button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
+<div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>)html";
+
+/// Returns: the parts of a page with those of its flame graph in place of their name.
+std::string with_flame(std::string parts) { return parts.replace(parts.find("@flame@"), 7, flame_parts); }
+
+constexpr const char* diff_parts = R"html(<div id="totals"></div>
+<h2>Which calls</h2>
+<p>Width is the measure, depth the calls. ▲ and orange: more is allocated there than before; ▼ and blue: less. A click widens a
+call; inverted, the allocating functions stand first.</p>
+<section class="card">
+@flame@
+</section>
+<h2>Call sites</h2>
+<div id="changes"></div>)html";
+
 constexpr const char* advice_parts = R"html(<div id="warnings"></div>
 <section class="verdict" id="verdict"></section>
 <div id="plan"></div>
@@ -238,12 +258,7 @@ constexpr const char* advice_parts = R"html(<div id="warnings"></div>
 <p>Width is the measure, depth the calls. A click widens a call and lists its callers and callees; inverted, the
 allocating functions stand first.</p>
 <section class="card">
-<div class="bar"><select id="measure" aria-label="measure"></select>
-<label><input type="checkbox" id="inverted"> inverted</label>
-<label><input type="checkbox" id="library"> library calls</label>
-<input type="search" id="flame-search" placeholder="search functions" aria-label="search functions">
-<button id="flame-reset" disabled>show all</button><span class="grow"></span><output id="flame-status"></output></div>
-<div class="flame-scroll" tabindex="-1"><div id="flame"></div></div>
+@flame@
 <p class="small" id="chosen-call"></p>
 <div class="sandwich"><div><h3>Callers</h3><div id="callers"></div></div>
 <div><h3>Functions</h3><div id="functions"></div></div><div><h3>Callees</h3><div id="callees"></div></div></div>
@@ -295,9 +310,7 @@ std::string html_report(const replay_figures* figures, const replayed_trace* rep
                {"replay", nullptr},
                {"spanNote", span_note(data)},
                {"passedThrough", passed_through_note(data)},
-               {"noSites", no_sites_note(data)}};
-  if (json& against = page["report"]["against"]; !against.is_null() && against["changes"].size() > most_changes)
-    against["changes"].erase(against["changes"].begin() + most_changes, against["changes"].end());
+               {"noSites", no_sites_note(data.has_stacks, data.events)}};
   if (figures != nullptr) {
     page["replay"] = replay_json(*figures, *replayed);
     page["headline"] = replay_headline(*replayed);
@@ -307,6 +320,20 @@ std::string html_report(const replay_figures* figures, const replayed_trace* rep
   const char* const kind =
       figures == nullptr ? "What this program allocates" : "Which allocator serves this program best";
   return html_page("ashlar: " + name, kind, name, "<div id=\"report\"></div>", report_assets(), script_text(page));
+}
+
+std::string html_diff(json page) {
+  json& changes = page.at("diff").at("changes");
+  page["allChanges"] = changes.size();
+  if (changes.size() > most_changes) changes.erase(changes.begin() + most_changes, changes.end());
+  name_column names;
+  names.add("");
+  page["calls"]["name"] = names.add_all(page["calls"].at("name"));
+  page["names"] = names.to_json(page_budget{}.name_bytes);
+  const auto title = [&](const char* side) { return page["diff"][side]["traces"].at(0).get<std::string>(); };
+  const std::string name = title("before") + " → " + title("after");
+  return html_page("ashlar diff: " + name, "What this program allocates now, and did before", name,
+                   with_flame(diff_parts), diff_assets(), script_text(page));
 }
 
 json page_row(const json& site) {
@@ -351,8 +378,9 @@ std::string shape_of(const std::vector<std::uint64_t>& parts) {
 std::string html_advice(const json& page) {
   const page_assets assets = advice_assets();
   const std::string program = page.at("program");
-  const std::size_t frame = most_frame_bytes + std::string_view(advice_parts).size() + assets.style.size() +
-                            assets.script.size() + 2 * escaped(program).size();
+  const std::string parts = with_flame(advice_parts);
+  const std::size_t frame =
+      most_frame_bytes + parts.size() + assets.style.size() + assets.script.size() + 2 * escaped(program).size();
   page_budget budget;
   std::string text = advice_text_in(page, budget);
   while (text.size() + frame > most_bytes && budget.is_large()) {
@@ -360,7 +388,7 @@ std::string html_advice(const json& page) {
     text = advice_text_in(page, budget);
   }
   return html_page("ashlar advise: " + program, "What this program allocates, and what to put in its place", program,
-                   advice_parts, assets, text);
+                   parts, assets, text);
 }
 
 }  // namespace ashlar::cli

@@ -22,6 +22,7 @@ struct page_assets {
   std::string_view style, script;
 };
 [[nodiscard]] page_assets advice_assets() noexcept;
+[[nodiscard]] page_assets diff_assets() noexcept;
 [[nodiscard]] page_assets report_assets() noexcept;
 
 /// Returns: the text with the special characters of HTML escaped, and U+FFFD for bytes that are not UTF-8.
@@ -30,6 +31,9 @@ struct page_assets {
 /// Returns: the report of a trace and of its replay; without a replay (both null) of the trace only.
 [[nodiscard]] std::string html_report(const replay_figures* figures, const replayed_trace* replayed,
                                       const report_data& data);
+
+/// Returns: the page of a comparison. `page`: "diff", what `diff --json` writes, and "calls", of `diff_calls`.
+[[nodiscard]] std::string html_diff(nlohmann::json page);
 
 /// The sites on a page; those behind are counted alone.
 inline constexpr std::size_t most_page_sites = 20'000;

@@ -3,12 +3,15 @@
 #include "cli/report/data.hpp"
 
 #include <algorithm>
+#include <future>
 #include <limits>
 #include <numeric>
 
+#include <ashlar/study/summariser.hpp>
+
 #include "cli/support/function_names.hpp"
+#include "cli/support/terminal.hpp"
 #include "cli/support/text.hpp"
-#include "cli/support/wrappers.hpp"
 
 namespace ashlar::cli {
 
@@ -59,21 +62,13 @@ std::vector<span_row> spans_by_name(const study::span_table& spans, const trace:
 
 constexpr std::size_t max_calls_listed = 5;
 
-/// Template arguments tell sites apart, however long they are.
-std::string name_of(const source_place& place) {
-  if (place.function.find("<…>") == std::string::npos) return place.str();
-  source_place whole = place;
-  whole.function = long_function_name(place.whole);
-  return whole.str();
-}
-
 /// Texts by number, equal ones once: stacks have many calls, of few places.
 class call_texts {
 public:
   /// Returns: the number of the name of a place, which outlives this.
   std::uint32_t number_of(const source_place& place) {
     const auto [at, is_new] = by_place_.try_emplace(&place, 0);
-    if (is_new) at->second = number_of(name_of(place));
+    if (is_new) at->second = number_of(place_title(place));
     return at->second;
   }
   std::uint32_t number_of(const std::string& text) {
@@ -100,23 +95,15 @@ struct numbered_stack {
 
 std::vector<numbered_stack> numbered_stacks(const report_data& data, const report_source& input, symboliser& names,
                                             call_texts& texts) {
-  std::vector<std::vector<const source_place*>> calls;
-  wrapper_finder wrappers;
-  for (const auto& [id, sum] : data.sum.sites) {
-    calls.push_back(names.calls(input.stacks[id], input.modules));
-    wrappers.add(calls.back(), sum.allocated);
-  }
-  wrappers.decide();
-  const std::uint32_t none = texts.number_of(""), no_stack = texts.number_of("(no stack)");
+  const std::uint32_t no_stack = texts.number_of("(no stack)");
   std::vector<numbered_stack> all;
-  auto next = calls.begin();
-  for (const auto& [id, sum] : data.sum.sites) {
-    const std::vector<const source_place*>& own = *next++;
-    const program_call first = wrappers.call_in(own);
-    numbered_stack stack{{}, none, sum};
-    if (!first.through.empty()) stack.through = texts.number_of(first.through.back()->function);
-    for (const source_place* place : std::span(own).subspan(first.at == own.size() ? 0 : first.at))
-      stack.calls.push_back(texts.number_of(*place));
+  wrapper_finder wrappers;
+  std::vector<program_stack> stacks = whole_stacks(data.sum, input.stacks, input.modules, names, wrappers);
+  wrappers.decide();
+  for (program_stack& each : stacks) {
+    each.begin_at_program(wrappers);
+    numbered_stack stack{{}, texts.number_of(each.through), *each.sum};
+    for (const source_place* place : each.calls) stack.calls.push_back(texts.number_of(*place));
     if (stack.calls.empty()) stack.calls.push_back(no_stack);
     all.push_back(std::move(stack));
   }
@@ -151,18 +138,12 @@ std::vector<std::string> take_common_calls(std::vector<numbered_stack>& stacks, 
   return taken;
 }
 
-void add(study::site_summary& sum, const study::site_summary& more) {
-  sum.allocated += more.allocated;
-  sum.live += more.live;
-  sum.lifetime_ns += more.lifetime_ns;
-}
-
 /// Returns: one for all stacks with the same first calls.
 std::vector<numbered_stack> merged(const std::vector<numbered_stack>& stacks) {
   std::map<std::pair<std::vector<std::uint32_t>, std::uint32_t>, study::site_summary> sites;
   for (const numbered_stack& stack : stacks) {
     const auto listed = std::span(stack.calls).first(std::min(stack.calls.size(), max_calls_listed));
-    add(sites[{{listed.begin(), listed.end()}, stack.through}], stack.sum);
+    add_site(sites[{{listed.begin(), listed.end()}, stack.through}], stack.sum);
   }
   std::vector<numbered_stack> all;
   for (const auto& [calls, sum] : sites) all.push_back({calls.first, calls.second, sum});
@@ -201,7 +182,6 @@ void add_call_sites(report_data& data, const report_source& input, symboliser& n
   call_texts texts;
   std::vector<numbered_stack> stacks = numbered_stacks(data, input, names, texts);
   data.notes = names.notes();
-  for (const numbered_stack& stack : stacks) add(data.by_place[texts[stack.calls.front()]], stack.sum);
   data.passed_through = take_common_calls(stacks, texts);
   const std::vector<numbered_stack> all = merged(stacks);
   data.site_count = all.size();
@@ -234,10 +214,49 @@ std::string passed_through_note(const report_data& data) {
   return "Most requests pass through " + calls + ", left out of the call sites.";
 }
 
-std::string no_sites_note(const report_data& data) {
-  if (data.has_stacks) return "";
-  if (data.events == 0) return "No call sites: nothing was recorded.";
+std::string no_sites_note(bool has_stacks, std::uint64_t events) {
+  if (has_stacks) return "";
+  if (events == 0) return "No call sites: nothing was recorded.";
   return "No call sites: the trace has no stacks (ashlar record --stacks 0, or no stack could be unwound).";
+}
+
+void add_site(study::site_summary& sum, const study::site_summary& more) {
+  sum.allocated += more.allocated;
+  sum.live += more.live;
+  sum.lifetime_ns += more.lifetime_ns;
+}
+
+std::string place_title(const source_place& place) {
+  if (place.function.find("<…>") == std::string::npos) return place.str();
+  source_place whole = place;
+  whole.function = long_function_name(place.whole);
+  return whole.str();
+}
+
+std::vector<program_stack> whole_stacks(const study::trace_summary& summary, const trace::stack_table& stacks,
+                                        std::span<const trace::mapped_module> modules, symboliser& names,
+                                        wrapper_finder& wrappers) {
+  std::vector<program_stack> all;
+  for (const auto& [id, sum] : summary.sites) {
+    all.push_back({names.calls(stacks[id], modules), "", &sum});
+    wrappers.add(all.back().calls, sum.allocated);
+  }
+  return all;
+}
+
+void program_stack::begin_at_program(wrapper_finder& wrappers) {
+  const program_call first = wrappers.call_in(calls);
+  if (!first.through.empty()) through = first.through.back()->function;
+  if (first.at != calls.size()) calls.erase(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(first.at));
+}
+
+study::trace_summary named_summary(trace_input& input, symboliser& names) {
+  // Names take as long as the events of a short trace, and wait for none of them.
+  std::future<void> named = std::async(std::launch::async, [&] { names.look_up(input.stacks(), input.modules()); });
+  study::trace_summary summary = study::summarise(input);
+  show_progress("reading the names of functions");
+  named.get();
+  return summary;
 }
 
 report_data make_report(const trace_input& input, study::trace_summary summary, symboliser& names) {

@@ -10,10 +10,10 @@
 
 #include <ashlar/study/summary.hpp>
 
-#include "cli/report/diff.hpp"
 #include "cli/report/own_allocator.hpp"
 #include "cli/report/trace.hpp"
 #include "cli/support/symbolise.hpp"
+#include "cli/support/wrappers.hpp"
 
 namespace ashlar::cli {
 
@@ -92,21 +92,19 @@ struct report_data {
   std::vector<histogram_row> lifetimes_bytes;  ///< Powers of two.
   std::vector<thread_row> threads;             ///< The busiest, busiest first.
   std::size_t thread_count = 0;
-  std::vector<span_row> spans;                          ///< By name.
-  std::map<std::string, study::site_summary> by_place;  ///< Of all stacks, by the place of the request.
+  std::vector<span_row> spans;  ///< By name.
   std::size_t site_count = 0;
   std::vector<std::string> passed_through;  ///< In most requests, innermost first; left out of the call sites.
   std::vector<call_site> by_count;
   std::vector<call_site> by_bytes;
   std::vector<call_site> by_live;  ///< Never freed.
-  std::optional<trace_diff> against;
 };
 
 /// Returns: a line about the calls left out of the call sites; empty if there are none.
 [[nodiscard]] std::string passed_through_note(const report_data& data);
 
 /// Returns: the reason why there are no call sites; empty if there are some.
-[[nodiscard]] std::string no_sites_note(const report_data& data);
+[[nodiscard]] std::string no_sites_note(bool has_stacks, std::uint64_t events);
 
 /// Returns: a line about spans that do not nest; empty if all do.
 [[nodiscard]] std::string span_note(const report_data& data);
@@ -124,6 +122,32 @@ struct report_source {
   const trace::stack_table& stacks;
   const trace::name_table& names;
 };
+
+/// A stack, innermost call first; empty if it is unknown.
+struct program_stack {
+  std::vector<const source_place*> calls;
+  std::string through;  ///< The wrapper or C library function that the first one calls; empty: none.
+  const study::site_summary* sum = nullptr;
+
+  /// Effects: leaves out the calls before the program's own. Expects: the wrappers are decided.
+  void begin_at_program(wrapper_finder& wrappers);
+};
+
+/// Returns: all stacks of the summary, which outlives them, as the names do. Effects: adds them to those that wrappers
+/// are found by.
+[[nodiscard]] std::vector<program_stack> whole_stacks(const study::trace_summary& summary,
+                                                      const trace::stack_table& stacks,
+                                                      std::span<const trace::mapped_module> modules, symboliser& names,
+                                                      wrapper_finder& wrappers);
+
+/// Returns: the place with all template arguments, which tell sites apart, however long they are.
+[[nodiscard]] std::string place_title(const source_place& place);
+
+/// Effects: adds one site to another.
+void add_site(study::site_summary& sum, const study::site_summary& more);
+
+/// Returns: the summary of all events. Effects: looks up the names of call sites meanwhile.
+[[nodiscard]] study::trace_summary named_summary(trace_input& input, symboliser& names);
 
 /// Effects: looks up the names of call sites, which may take a second.
 [[nodiscard]] report_data make_report(const report_source& input, study::trace_summary summary, symboliser& names);

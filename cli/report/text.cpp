@@ -221,7 +221,7 @@ std::string report_text(const report_data& data) {
   if (!data.warning.empty()) text += data.warning + "\n";
   if (data.own) text += paragraph(own_allocator_text(*data.own));
   text += paragraph(data.choice);
-  text += facts(data) + (data.against ? diff_text(*data.against, data) : "") + live_text(data);
+  text += facts(data) + live_text(data);
   text += histogram_text("size", data.sizes, axis_bytes, true) + common_text(data);
   text += histogram_text("lifetime", coarser(data.lifetimes_ns, decimal_boundaries(true)), axis_time, false);
   text += histogram_text("lifetime in bytes allocated", coarser(data.lifetimes_bytes, binary_boundaries(4)), axis_bytes,
@@ -231,7 +231,7 @@ std::string report_text(const report_data& data) {
   text += sites_text("call sites by objects", data.by_count, false);
   text += sites_text("call sites by bytes", data.by_bytes, false);
   text += sites_text("call sites of objects never freed", data.by_live, true);
-  if (!data.has_stacks) text += "\n" + no_sites_note(data) + "\n";
+  if (!data.has_stacks) text += "\n" + no_sites_note(data.has_stacks, data.events) + "\n";
   for (const std::string& note : data.notes) text += "\n" + paragraph(note);
   return text;
 }
@@ -342,7 +342,6 @@ json report_json(const report_data& data) {
           {"spans", spans},
           {"unmatched_span_ends", s.spans.unmatched_ends},
           {"live_bytes", live_json(s)},
-          {"against", data.against ? diff_json(*data.against) : json()},
           {"call_sites", data.site_count},
           {"passed_through", data.passed_through},
           {"call_sites_by_objects", to_json(data.by_count)},

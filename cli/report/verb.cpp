@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // `ashlar report`: the requests of a recorded program to its allocator.
 
-#include <future>
-
 #include <fmt/format.h>
-
-#include <ashlar/study/summariser.hpp>
 
 #include "cli/html/page.hpp"
 #include "cli/record/processes.hpp"
@@ -23,7 +19,6 @@ namespace {
 
 struct report_options {
   std::string trace;
-  std::string against;
   std::string process;
   bool merges = false;
   bool prefix = false;
@@ -33,8 +28,6 @@ struct report_options {
 
 void add_options(CLI::App& app, report_options& o) {
   app.add_option("TRACE", o.trace, "A trace written by 'ashlar record', or a directory of traces")->required();
-  add_value(app, "--against TRACE", o.against,
-            "Tell what came, went, grew and shrank since this earlier trace, also of another build");
   add_value(app, "--process WHICH", o.process,
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
             "that record started; or a process id. In a directory also the number of a process, or the name of its "
@@ -47,16 +40,12 @@ void add_options(CLI::App& app, report_options& o) {
   app.footer("Exit status: 0 reported, 1 the trace cannot be read, 2 the command line is invalid.");
 }
 
-report_data read_trace(const std::string& path, const report_options& o, const std::string& process) {
-  const process_choice choice = choose_process(path, process);
+report_data read_trace(const report_options& o) {
+  const process_choice choice = choose_process(o.trace, o.process);
   trace_input input(choice.taken.path, o.prefix);
   for (const std::string& output : {o.json, o.html}) expect_other_file(output, input.path(), "trace");
   symboliser names;
-  // Names take as long as the events of a short trace, and wait for none of them.
-  std::future<void> named = std::async(std::launch::async, [&] { names.look_up(input.stacks(), input.modules()); });
-  study::trace_summary summary = study::summarise(input);
-  show_progress("reading the names of functions");
-  named.get();
+  study::trace_summary summary = named_summary(input, names);
   report_data data = make_report(input, std::move(summary), names);
   data.choice = choice.text;
   data.processes = processes_json(choice);
@@ -70,17 +59,12 @@ int write_report(const report_options& o, const report_data& data) {
   return exit_ok;
 }
 
-int report(const report_options& o) {
-  report_data data = read_trace(o.trace, o, o.process);
-  const std::string before = o.process == "root" ? o.process : "largest";  // another run has other process ids
-  if (!o.against.empty()) data.against = diff_of(read_trace(o.against, o, before), data);
-  return write_report(o, data);
-}
+int report(const report_options& o) { return write_report(o, read_trace(o)); }
 
 /// A table of all processes has neither sites nor a page.
 int report_on_tree(const report_options& o, const process_tree& tree) {
-  if (!o.html.empty() || !o.against.empty())
-    throw usage_error("--html and --against are for one process of a directory: --process; see ashlar report --help");
+  if (!o.html.empty())
+    throw usage_error("--html is for one process of a directory: --process; see ashlar report --help");
   if (o.json != "-") print_text(tree_text(tree));
   if (!o.json.empty()) write_json(o.json, tree_json(tree));
   return exit_ok;
@@ -91,7 +75,6 @@ int report_on_directory(report_options o) {
   const process_tree tree = read_tree(o.trace);
   if (o.process.empty() && !o.merges) return report_on_tree(o, tree);
   for (const std::string& note : tree.notes) complain("report", note);
-  if (o.merges && !o.against.empty()) throw usage_error("--against is not for --merge; see ashlar report --help");
   if (o.merges) return write_report(o, merged_report(tree, o.process));
   o.trace = tree.path_of(choose_process(tree, o.process));
   o.process = {};

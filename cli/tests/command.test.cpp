@@ -14,7 +14,7 @@ namespace {
 
 using ashlar_test::starts;
 
-constexpr const char* every_verb[] = {"record", "report", "replay", "export", "advise",
+constexpr const char* every_verb[] = {"record", "report", "diff",   "replay", "export", "advise",
                                       "try",    "verify", "budget", "run",    "plan"};
 
 class command : public ashlar_test::command_test {};

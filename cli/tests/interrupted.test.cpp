@@ -86,6 +86,7 @@ TEST_F(interrupted, verbs_leave_nothing_whichever_signal_ends_them) {
   const std::string victim = " -- " ASHLAR_VERIFY_VICTIM " allocate";
   const std::vector<std::string> verbs = {
       "report " + trace + outputs,
+      "diff " + trace + " " + trace + outputs,
       "advise --measure none " + trace + outputs + " -o " + file("outputs/p"),
       "advise " + trace + outputs + " --measure run --rounds 2" + victim,
       "replay " + trace + outputs + " --with glibc --repetitions 2",

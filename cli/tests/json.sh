@@ -37,7 +37,7 @@ for verb in report advise; do
   ashlar "$verb" tree --json "$verb.tree.json" >output
   python3 "$here/json_schema.py" "$schema" "${verb}_tree" "$verb.tree.json"
 done
-expect report difference t.trace --against sh.trace
+expect diff difference t.trace sh.trace --fail-above bytes=5%,allocations=7
 expect replay compared threads.trace --repetitions 7 --with glibc,ashlar
 expect replay few t.trace --repetitions 1 --program-seconds 1 --with glibc,ashlar
 expect advise replayed --measure replay --budget 1s t.trace

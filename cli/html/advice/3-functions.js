@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 /* The functions of the flame graph with their callers and callees, in its measure. */
-const sandwich = { chosen: "", rows: 12 };
+const sandwich = { rows: 12 };
+flame.drawn = drawFunctions;
 
 /* Of each function the amount of its calls, and the part of each caller and callee: recursion counts once. */
 function functionsOf(root) {
@@ -33,10 +34,10 @@ function drawFunctions() {
   const all = functionsOf(sumUp(callTree(flame.measure.own()))), unit = flame.measure.unit;
   const order = (rows) => rows.sort((a, b) => b.value - a.value);
   const found = order([...all.values()].filter((f) => f.name.toLowerCase().includes(flame.search)));
-  const chosen = all.get(sandwich.chosen) || found[0];
+  const chosen = all.get(flame.chosen) || found[0];
   const draw = (id, rows, whole, none) => byId(id).replaceChildren(...rows.slice(0, sandwich.rows).map((f) =>
     make("button", { class: "key" + (f.name === (chosen || {}).name ? " chosen" : ""), title: f.name, onclick: () => {
-      sandwich.chosen = f.name;
+      flame.chosen = f.name;
       drawFunctions();
     } }, make("span", {}, f.name), make("b", {}, unit(f.value)), make("b", { class: "small" }, percent(f.value, whole)))),
   paragraph("small", rows.length > sandwich.rows ? `and ${count(rows.length - sandwich.rows)} more` : rows.length ? "" : none) || "");

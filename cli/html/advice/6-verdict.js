@@ -28,6 +28,7 @@ drawVerdict();
 drawPlan();
 drawTimeline();
 connectFlame();
+connectChoice();
 connectTable();
 drawScatter();
 drawPins();

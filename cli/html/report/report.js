@@ -113,16 +113,6 @@ function sitesTable(title, rows, amount) {
     grouped(site[amount].objects), bytes(site[amount].bytes), site.mean_lifetime_ns ? time(site.mean_lifetime_ns) : "–"]))];
 }
 
-function drawAgainst(a) {
-  const change = (was, is, text) => (was === is ? "–" : (is > was ? "+" : "−") + text(Math.abs(is - was)));
-  const both = (c, key, unit, text) => change(c["was_" + key][unit], c[key][unit], text);
-  const sum = (name, key) => [name, `${bytes(a[key].bytes)} → ${bytes(report[key].bytes)}`, change(a[key].bytes, report[key].bytes, bytes)];
-  part(make("h2", {}, "Against " + a.trace), tiles([sum("allocated", "allocated"), sum("peak", "peak"), sum("never freed", "never_freed")]),
-    paragraph("", a.text), ...a.notes.map((note) => paragraph("notes", note)), a.changes.length ? tableOf(["call site", "", "bytes",
-      "objects", "never freed"], a.changes.map((c) => [make("code", {}, c.site || c.was_site), c.change,
-      both(c, "allocated", "bytes", bytes), both(c, "allocated", "objects", grouped), both(c, "never_freed", "bytes", bytes)])) : null);
-}
-
 function drawTrace() {
   const objects = (row) => row.objects, common = report.common_sizes.slice(0, 4)
     .map((row) => `${row.from} B (${percent(row.objects, total)})`).join(", ");
@@ -161,7 +151,6 @@ part(tiles([["recorded", time(report.duration_ns), exactly(report.events, "event
   ["resident peak", report.resident_peak_bytes === null ? "unknown" : bytes(report.resident_peak_bytes), "of the process"],
   ["threads", grouped(report.thread_count), exactly(report.cross_thread_frees, "free across", "frees across")],
   ["failed calls", grouped(report.failed_calls), "returned null"]]));
-if (report.against) drawAgainst(report.against);
 if (replay) drawReplay();
 drawTrace();
 document.documentElement.dataset.ready = "yes";

@@ -208,11 +208,6 @@ TEST_F(advise_look, a_report_and_a_replay_are_drawn_from_their_json) {
   EXPECT_GT(report["columns"].get<int>(), 10);
   EXPECT_EQ(report["bars"], 0);
   EXPECT_TRUE(has(report["text"], "checked_malloc"));
-  ASSERT_EQ(ashlar("report " + trace + " --against " + recorded("class") + " --html " + file("r.html")), 0)
-      << text("err");
-  const json against = look(text("r.html"), script);
-  for (const char* part : {"Call sites, matched by function and line: ", "came", "went"})
-    EXPECT_TRUE(has(against["text"], part)) << part;
   ASSERT_EQ(ashlar("replay " + trace + " --with glibc,heap --repetitions 1 --html " + file("r.html")), 0)
       << text("err");
   const json replay = look(text("r.html"), script);
@@ -221,6 +216,30 @@ TEST_F(advise_look, a_report_and_a_replay_are_drawn_from_their_json) {
     EXPECT_TRUE(has(replay["text"], part)) << part;
   ASSERT_EQ(ashlar("report " + sample(0) + " --html " + file("r.html")), 0) << text("err");
   EXPECT_EQ(look(text("r.html"), script)["columns"], 0);
+}
+
+/// The later build requests more in parse and in look_up, and less in read_all.
+TEST_F(advise_look, a_comparison_has_a_flame_graph_of_what_differs) {
+  const std::string before = trace_of(ASHLAR_DIFF_EARLIER, "old.trace"), after = trace_of(ASHLAR_DIFF_LATER);
+  ASSERT_EQ(ashlar("diff " + before + " " + after + " --fail-above bytes=1% --html " + file("d.html")), 0)
+      << text("err");
+  const json seen = look(text("d.html"), R"js(
+    seen.frames = [...document.querySelectorAll(".frame")].map((frame) => frame.textContent);
+    seen.widths = {};
+    for (const m of measures) { chooseMeasure(m.id); seen.widths[m.id] = byId("flame-status").textContent; }
+    byId("inverted").click();
+    chooseMeasure("bytes");
+    [...document.querySelectorAll(".frame")].find((frame) => frame.textContent.endsWith("parse")).click();
+    seen.zoomed = byId("flame-status").textContent;
+    seen.text = document.querySelector("main").textContent;)js");
+  for (const char* frame : {"▼ all", "▼ main", "▼ read_all", "▲ look_up", "▲ parse"})
+    EXPECT_EQ(std::ranges::count(seen["frames"], frame), 1) << frame << seen["frames"];
+  EXPECT_EQ(seen["widths"]["bytes"], "94.7 KiB");
+  EXPECT_EQ(seen["zoomed"], "94.7 KiB; shown: parse, 36.1 KiB, 38 %");
+  for (const char* part : {"Call sites, matched by function and line: 1 new, 1 gone, 1 more, 0 fewer", "kept",
+                           "parse (program.cpp:24), was parse (program.cpp:22)"})
+    EXPECT_TRUE(has(seen["text"], part)) << part;
+  look(text("d.html"), "", 500);
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST_F(recording_of_a_tree, report_and_advice_are_on_the_one_that_is_asked_for) 
   }
   EXPECT_TRUE(starts(report("--process root")["program"], "sh -c "));
   EXPECT_TRUE(failed(verb("report", "--process other"), 1, "no process other is in this recording: 1 ("));
-  EXPECT_TRUE(failed(verb("report", "--html " + file("r.html")), 2, "are for one process of a directory"));
+  EXPECT_TRUE(failed(verb("report", "--html " + file("r.html")), 2, "is for one process of a directory"));
 }
 
 TEST_F(recording_of_a_tree, many_processes_are_a_table_of_the_largest) {

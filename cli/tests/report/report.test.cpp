@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "cli/report/data.hpp"
 #include "cli/report/read_ahead.hpp"
 #include "cli/tests/command.hpp"
 
@@ -90,70 +89,6 @@ TEST_F(report, two_outputs_in_one_place_are_refused) {
   EXPECT_FALSE(std::filesystem::exists(place));
   EXPECT_EQ(ashlar("report " + trace + " --html -"), 0) << text("err");
   EXPECT_TRUE(starts(text("out"), "<!DOCTYPE html>")) << text("out").substr(0, 200);
-}
-
-/// Returns: "word site" of each change, in its order.
-std::vector<std::string> changes_in(const json& against) {
-  std::vector<std::string> all;
-  for (const json& c : against["changes"])
-    all.push_back(c["change"].get<std::string>() + " " +
-                  (c["site"].is_null() ? c["was_site"] : c["site"]).get<std::string>());
-  return all;
-}
-
-/// The line of g has moved by one, and of the two of h the first is gone and the second has moved.
-TEST(report_diff, sites_are_matched_by_function_and_line_then_by_function_in_the_order_of_lines) {
-  using ashlar::cli::report_data;
-  const auto data_with = [](const std::map<std::string, std::uint64_t>& bytes) {
-    report_data data;
-    data.has_stacks = true;
-    for (const auto& [place, n] : bytes) data.by_place[place] = {{.objects = 1, .bytes = n}, {}, 0};
-    return data;
-  };
-  const report_data before = data_with({{"same (a.cpp:1)", 5},
-                                        {"g (a.cpp:9)", 10},
-                                        {"h (a.cpp:99)", 7},
-                                        {"h (a.cpp:100)", 50},
-                                        {"gone (a.cpp:30)", 400},
-                                        {"prog+0x10", 1},
-                                        {"less (libx.so)", 90}});
-  const report_data after = data_with({{"same (a.cpp:1)", 5},
-                                       {"g (a.cpp:10)", 13},
-                                       {"h (a.cpp:101)", 7},
-                                       {"new (b.cpp:1)", 300},
-                                       {"prog+0x20", 2},
-                                       {"less (libx.so)", 70}});
-  const json diff = diff_json(diff_of(before, after));
-  EXPECT_EQ(changes_in(diff), (std::vector<std::string>{"went gone (a.cpp:30)", "came new (b.cpp:1)",
-                                                        "went h (a.cpp:100)", "shrank less (libx.so)",
-                                                        "grew g (a.cpp:10)", "came prog+0x20", "went prog+0x10"}));
-  EXPECT_EQ(diff["changes"][4]["was_site"], "g (a.cpp:9)");
-  EXPECT_EQ(diff["equal"], 2);
-  EXPECT_EQ(diff["text"], "Call sites, matched by function and line: 2 came, 3 went, 1 grew, 1 shrank, 2 equal.");
-}
-
-/// Two builds of one source.
-TEST_F(report, tells_what_came_and_went_since_a_trace_of_another_build) {
-  const std::string old = trace_of(ASHLAR_ADVISE_WHOLE " churn", "old.trace"),
-                    now = trace_of(ASHLAR_ADVISE_VICTIM " churn"),
-                    other = trace_of(ASHLAR_ADVISE_VICTIM " class", "other.trace");
-  ASSERT_EQ(ashlar("report " + now + " --against " + old + " --json " + file("r.json")), 0) << text("err");
-  expect_100_columns();
-  EXPECT_TRUE(said("out", "\nagainst " + old + "\n"));
-  const json same = json::parse(text("r.json"))["against"];
-  for (const std::string& change : changes_in(same)) EXPECT_FALSE(has(change, "victim.cpp")) << change;
-  EXPECT_GT(same["equal"], 0);
-  ASSERT_EQ(ashlar("report " + other + " --against " + now + " --json " + file("r.json") + " --html " + file("r.html")),
-            0);
-  const json changed = json::parse(text("r.json"))["against"];
-  EXPECT_EQ(std::ranges::count_if(changes_in(changed),
-                                  [](const std::string& c) { return c.starts_with("went list_churn (victim.cpp:"); }),
-            1);
-  for (const char* where : {"out", "r.html"}) EXPECT_TRUE(has(text(where), "list_churn (victim.cpp:")) << where;
-  EXPECT_EQ(ashlar("report " + now + " --against " + file("none")), 1);
-  EXPECT_TRUE(said("err", file("none") + ": no such file"));
-  EXPECT_EQ(ashlar("report " + now + " --against " + sample(100)), 0);
-  EXPECT_TRUE(said("out", "sample.trace: No call sites: "));
 }
 
 using ashlar::cli::read_ahead;
