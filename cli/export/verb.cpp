@@ -76,8 +76,7 @@ ASHLAR_COLD void add_options(CLI::App& app, export_options& o) {
       });
   add_value(app, "--process WHICH", o.process,
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
-            "that record started; or a process id")
-      ->check(check_process_wish);
+            "that record started; or a process id");
   app.add_flag("--damaged", o.prefix, "Export the part of a damaged trace before the damage");
   app.footer("Exit status: 0 exported, 1 the trace cannot be read or the file not be written, 2 the command line is\n"
              "invalid.");
@@ -107,6 +106,7 @@ ASHLAR_COLD int export_verb(int argc, char** argv) {
   export_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
+  require_process_wish(options.process, "export");
   return export_trace(options);
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t name_width = 24, most_listed = 40;
+constexpr std::size_t tree_name_width = 24, most_listed = 40;
 
 json exit_json(const std::optional<int>& status) {
   if (!status) return nullptr;
@@ -60,7 +60,7 @@ std::string process_table(const process_tree& tree) {
                     {"exit", side::left}});
   for (const tree_process* p : listed_processes(tree))
     table.add({std::to_string(p->number), std::to_string(p->pid), p->ppid == 0 ? "" : std::to_string(p->ppid),
-               shorten(p->name(), name_width), human_time(static_cast<double>(p->end_ns - p->start_ns)),
+               shorten(p->name(), tree_name_width), human_time(static_cast<double>(p->end_ns - p->start_ns)),
                grouped(p->events), in_bytes(p->bytes), in_bytes(p->peak_bytes), exit_text(*p)});
   const std::size_t n = tree.processes.size();
   if (n <= most_listed) return table.str();
@@ -75,7 +75,7 @@ std::string group_table(const std::vector<tree_group>& groups) {
                     {"allocated", side::right},
                     {"greatest peak", side::right}});
   for (const tree_group& g : groups)
-    table.add({shorten(g.name(), name_width), grouped(g.processes.size()), grouped(g.events), in_bytes(g.bytes),
+    table.add({shorten(g.name(), tree_name_width), grouped(g.processes.size()), grouped(g.events), in_bytes(g.bytes),
                in_bytes(g.peak_bytes)});
   return table.str();
 }
@@ -126,7 +126,7 @@ std::optional<tree_process> parse_index_line(const std::string& line) try {
 
 std::string largest_text(const process_tree& tree) {
   const tree_group largest = groups_of(tree).front();
-  return fmt::format("largest: {} ({} of {}), {} of {}", shorten(largest.name(), name_width),
+  return fmt::format("largest: {} ({} of {}), {} of {}", shorten(largest.name(), tree_name_width),
                      grouped(largest.processes.size()), grouped(tree.processes.size()), grouped(largest.events),
                      counted(tree.events, "event"));
 }
