@@ -13,6 +13,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/tree/tree.hpp"
 
 namespace ashlar::cli {
 
@@ -32,18 +33,19 @@ struct diff_options {
 
 /// Process ids are of one run.
 std::string check_process_of_both(const std::string& wish) {
-  return wish == "largest" || wish == "root" ? "" : "'" + wish + "' is not largest or root";
+  if (wish.find_first_not_of("0123456789") != wish.npos) return "";
+  return "'" + wish + "' is not largest, root or the name of a program";
 }
 
 void add_diff_options(CLI::App& app, diff_options& o) {
-  app.add_option("OLD", o.before, "A trace written by 'ashlar record'")->required();
+  app.add_option("OLD", o.before, "A trace written by 'ashlar record', or a directory of traces")->required();
   app.add_option("NEW", o.after, "A later one, which may be of another build")->required();
   add_value(app, "--old TRACE", o.more_before, "One more trace beside OLD: sums add up, of peaks the greatest counts")
       ->allow_extra_args(false);
   add_value(app, "--new TRACE", o.more_after, "One more beside NEW: each side has as many")->allow_extra_args(false);
   add_value(app, "--process WHICH", o.process,
-            "Of the processes of each recording: largest, the one with the most events; or root, the one that record "
-            "started")
+            "Of the processes of each recording: largest, the one with the most events; root, the one that record "
+            "started; or, in a directory, the name of a program")
       ->check(check_process_of_both)
       ->capture_default_str();
   add_value(app, "--fail-above GROWTH,...", o.limits,
@@ -100,7 +102,7 @@ private:
   }
 
   void add_trace(diff_side& side, std::list<traced_stacks>& read, const std::string& path) {
-    const process_choice choice = choose_process(path, options_.process);
+    const process_choice choice = choose_process_of(path, options_.process);
     trace_input input(choice.taken.path, options_.prefix);
     for (const std::string& output : {options_.json, options_.html}) expect_other_file(output, input.path(), "trace");
     traced_stacks& one = read.emplace_back();

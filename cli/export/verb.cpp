@@ -14,6 +14,7 @@
 #include "cli/support/output.hpp"
 #include "cli/support/parse.hpp"
 #include "cli/support/verb.hpp"
+#include "cli/tree/tree.hpp"
 
 namespace ashlar::cli {
 
@@ -59,7 +60,7 @@ struct export_options {
 };
 
 ASHLAR_COLD void add_options(CLI::App& app, export_options& o) {
-  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record'")->required();
+  app.add_option("TRACE", o.trace, "A trace written by 'ashlar record', or a directory of traces")->required();
   add_value(app, "--format FORMAT", o.format,
             "pprof; folded, for flame graphs; speedscope; dhat, for valgrind's dh_view; heaptrack, each event; "
             "perfetto, live bytes and spans over time; or a table: jsonl (lines of JSON), csv, parquet")
@@ -76,7 +77,8 @@ ASHLAR_COLD void add_options(CLI::App& app, export_options& o) {
       });
   add_value(app, "--process WHICH", o.process,
             "Of the processes of the recording: largest, the one with the most events (the default); root, the one "
-            "that record started; or a process id");
+            "that record started; or a process id. In a directory also the number of a process, or the name of its "
+            "program");
   app.add_flag("--damaged", o.prefix, "Export the part of a damaged trace before the damage");
   app.footer("Exit status: 0 exported, 1 the trace cannot be read or the file not be written, 2 the command line is\n"
              "invalid.");
@@ -86,7 +88,7 @@ ASHLAR_COLD int export_trace(const export_options& o) {
   const export_format& format = *find_named(formats, o.format);
   if (o.output == "-" && !format.is_text && ::isatty(STDOUT_FILENO) != 0)
     throw usage_error(o.format + " is not for a terminal: -o FILE, or a pipe");
-  const process_choice choice = choose_process(o.trace, o.process);
+  const process_choice choice = choose_process_of(o.trace, o.process);
   trace_input input(choice.taken.path, o.prefix);
   expect_outputs({o.output}, {{input.path(), "trace"}});
   const stack_profile profile = read_profile(input);
@@ -106,7 +108,7 @@ ASHLAR_COLD int export_verb(int argc, char** argv) {
   export_options options;
   add_options(app, options);
   if (const auto status = parse(app, argc, argv)) return *status;
-  require_process_wish(options.process, "export");
+  if (!is_tree(options.trace)) require_process_wish(options.process, "export");
   return export_trace(options);
 }
 

@@ -286,6 +286,22 @@ const tree_process& choose_process(const process_tree& tree, const std::string& 
       fmt::format("{}: no process {} is in this recording: {}", tree.directory, wish, joined_names(names)));
 }
 
+process_choice choose_process_of(const std::string& recording, const std::string& wish) {
+  if (!is_tree(recording)) return choose_process(recording, wish);
+  const process_tree tree = read_tree(recording);
+  const tree_process& taken = choose_process(tree, wish.empty() ? "largest" : wish);
+  process_choice choice;
+  for (const tree_process& p : tree.processes) {
+    process_trace trace{.path = tree.path_of(p), .process = p.pid, .events = p.events, .name = p.name()};
+    if (&p == &taken) choice.taken = std::move(trace);
+    else choice.others.push_back(std::move(trace));
+  }
+  if (!choice.others.empty())
+    choice.text = fmt::format("{}: process {} of {}, {} (--process)", recording, taken.number, tree.processes.size(),
+                              taken.name());
+  return choice;
+}
+
 std::vector<tree_group> groups_of(const process_tree& tree) {
   std::map<std::pair<std::string, std::string>, tree_group> found;
   for (const tree_process& p : tree.processes) {

@@ -11,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "cli/record/processes.hpp"
 #include "cli/record/recording.hpp"
 
 namespace ashlar::cli {
@@ -77,6 +78,9 @@ process_tree finish_tree(const std::string& directory, std::uint64_t session, co
 /// Returns: the process that `wish` names: "largest", "root", a number, a process id, or the name of a program, of
 /// which the one with the most events is taken. Throws: `std::runtime_error` if there is none.
 [[nodiscard]] const tree_process& choose_process(const process_tree& tree, const std::string& wish);
+
+/// As `choose_process` of a file or, if `recording` is a directory, of its processes.
+[[nodiscard]] process_choice choose_process_of(const std::string& recording, const std::string& wish);
 
 /// Returns: the processes by build, the group with the most events first.
 [[nodiscard]] std::vector<tree_group> groups_of(const process_tree& tree);

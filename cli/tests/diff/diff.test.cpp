@@ -149,7 +149,7 @@ TEST_F(diff, refuses_what_it_cannot_compare) {
        {both + " --fail-above bytes=-5%", 2, "--fail-above: bytes: '-5%' is no growth such as 5% or 1000" + help},
        {both + " --fail-above bytes", 2, "--fail-above: bytes: '' is no growth such as 5% or 1000" + help},
        {both + " --old " + trace, 2, "one side has 2 traces, the other 1" + help},
-       {both + " --process 17", 2, "--process: '17' is not largest or root" + help},
+       {both + " --process 17", 2, "--process: '17' is not largest, root or the name of a program" + help},
        {both + " --json " + trace, 1, trace},
        {both + " --json - --html -", 2, "--json and --html would both write to standard output" + help}});
 }

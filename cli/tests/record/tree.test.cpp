@@ -159,6 +159,16 @@ TEST_F(recording_of_a_tree, report_and_advice_are_on_the_one_that_is_asked_for) 
   EXPECT_TRUE(failed(verb("report", "--html " + file("r.html")), 2, "is for one process of a directory"));
 }
 
+TEST_F(recording_of_a_tree, one_of_its_processes_is_exported_and_compared) {
+  const process_tree tree = tree_of("sh -c '" ASHLAR_TREE_VICTIM "; true'");
+  ASSERT_EQ(verb("export", "--format folded --value alloc_objects"), 0) << output();
+  EXPECT_TRUE(says("/d: process 2 of 2, record_tree (--process)"));
+  EXPECT_EQ(verb("export", "--format folded --process root"), 0) << output();
+  EXPECT_EQ(verb("diff", file("d") + " --process record_tree --fail-above bytes=0%"), 0) << output();
+  EXPECT_TRUE(says("d/0002.trace"));
+  EXPECT_TRUE(failed(verb("export", "--format folded --process other"), 1, "no process other is in this recording"));
+}
+
 TEST_F(recording_of_a_tree, many_processes_are_a_table_of_the_largest) {
   tree_of("sh -c 'i=0; while [ $i -lt 45 ]; do " ASHLAR_PLAIN_VICTIM "; i=$((i + 1)); done; " ASHLAR_TREE_VICTIM
           "; true'");
