@@ -197,7 +197,8 @@ int record_verb(int argc, char** argv) {
       ->check(CLI::Range(0U, recorder::max_stack_depth));
   add_value(app, "--only PATTERN", c.only,
             "Record only programs of this name, in which * and ? stand for other characters; may be given again")
-      ->allow_extra_args(false);
+      ->allow_extra_args(false)
+      ->check([](const std::string& name) { return std::string(name.empty() ? "a program has a name" : ""); });
   app.add_flag("--no-children", c.is_alone, "Record the program alone, not the processes that it starts");
   add_value(app, "--max-size SIZE", c.max_size,
             "Stop recording when the traces together have SIZE, in bytes or with k, M, G (2G); the program runs on")
@@ -206,6 +207,8 @@ int record_verb(int argc, char** argv) {
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
   if (c.output.starts_with('-')) c.output.insert(0, "./");  // no option of who reads it
+  if (is_tree(c.output) && c.output.find("%p") != c.output.npos)
+    throw usage_error("-o: the name of a directory has no %p; see ashlar record --help");
   if (is_tree(c.output)) c.directory = fs::path(c.output).lexically_normal().string();
   return record_program(c);
 }

@@ -2,10 +2,13 @@
 // Writes a file at once, and reports the error of its end too.
 #include "cli/support/output.hpp"
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -13,6 +16,8 @@
 #include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <ashlar/detail/trace/format.hpp>
 
 namespace ashlar::cli {
 
@@ -139,9 +144,20 @@ bool replace_text(const std::string& path, const std::string& text) {
   return true;
 }
 
+/// A recording cannot be repeated. Throws: `std::runtime_error` naming the file, if it is a trace.
+void expect_no_trace(const std::string& path) {
+  std::error_code none;
+  std::array<std::byte, detail::trace_io::file_magic.size()> start{};
+  if (!std::filesystem::is_regular_file(path, none)) return;
+  std::ifstream from(path, std::ios::binary);
+  if (from.read(reinterpret_cast<char*>(start.data()), std::streamsize{start.size()}) && detail::trace_io::begins_as_trace(start))
+    throw std::runtime_error(path + " is a trace: nothing was written");
+}
+
 /// Throws: `std::runtime_error` naming the file, if `write_text` could not open it now. Effects: none that lasts.
 void expect_writable(const std::string& path) {
   if (path == "-") return;
+  expect_no_trace(path);
   namespace fs = std::filesystem;
   std::error_code none;
   const bool is_new = fs::symlink_status(path, none).type() == fs::file_type::not_found;
@@ -186,6 +202,7 @@ std::string read_text(const std::string& path) {
 }
 
 void write_text(const std::string& path, const std::string& text) {
+  expect_no_trace(path);
   if (replace_text(path, text)) return;
   const bool to_stdout = path == "-";
   const auto close = [to_stdout](std::FILE* f) { return to_stdout ? std::fflush(f) : std::fclose(f); };

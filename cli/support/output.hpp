@@ -24,7 +24,7 @@ namespace ashlar::cli {
 
 /// Effects: writes `text` to the file, or to standard output for "-". The file gets its name when it is
 /// whole: on an error, and when the process is killed, an older one stays as it is, and there is no new one. Throws:
-/// `std::runtime_error` naming the file.
+/// `std::runtime_error` naming the file, also if it is a trace.
 void write_text(const std::string& path, const std::string& text);
 
 /// As `write_text`, indented, with the version of the form. Bytes that are not UTF-8 are replaced.

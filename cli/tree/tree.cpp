@@ -3,6 +3,8 @@
 #include "cli/tree/tree.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -11,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <ashlar/detail/trace/index.hpp>
 #include <ashlar/study/summariser.hpp>
@@ -64,16 +67,47 @@ std::string joined_names(const std::vector<std::string>& names) {
   return joined(listed, ", ") + (names.size() > most ? fmt::format(" and {} more", grouped(names.size() - most)) : "");
 }
 
-/// Returns: the number of the recording with the most events.
-std::uint64_t main_session(const std::vector<process_trace>& all) {
-  std::map<std::uint64_t, std::uint64_t> events;
-  for (const process_trace& t : all) events[t.session] += t.events + 1;
-  const auto most = std::ranges::max_element(events, {}, [](const auto& e) { return e.second; });
-  return most == events.end() ? 0 : most->first;
+using index_lines = std::map<std::string, tree_process>;
+
+/// Effects: notes an index that is absent or no index.
+index_lines read_index(const std::string& directory, std::vector<std::string>& notes) {
+  index_lines found;
+  const std::string path = in_directory(directory, index_name);
+  std::error_code error;
+  std::ifstream from;
+  if (fs::is_regular_file(path, error)) from.open(path);
+  if (!from.is_open()) notes.push_back(fmt::format("{} is absent: rebuilt from the traces.", index_name));
+  std::size_t bad = 0, first_bad = 0, n = 0;
+  for (std::string line; std::getline(from, line);) {
+    ++n;
+    std::optional<tree_process> p = parse_index_line(line);
+    if (p) found.insert_or_assign(p->file, std::move(*p));
+    else if (bad++ == 0) first_bad = n;
+  }
+  if (bad != 0)
+    notes.push_back(fmt::format("{}, line {}: no process; {} left out.", index_name, first_bad, counted(bad, "line")));
+  return found;
 }
 
-/// Returns: the traces of a recording by start; 0: of the one with the most events. Effects: notes the other files.
-std::vector<process_trace> traces_of(const std::string& directory, std::uint64_t session,
+bool agrees(const tree_process& p, const process_trace& t) {
+  return p.pid == t.process && p.start_ns == t.start_unix_ns && p.events == t.events && p.peak_bytes <= p.bytes;
+}
+
+/// Returns: the number of the recording that the index tells of; without one, of that with the most events.
+std::uint64_t main_session(const std::vector<process_trace>& all, const index_lines& index) {
+  std::map<std::uint64_t, std::pair<std::size_t, std::uint64_t>> votes;
+  for (const process_trace& t : all) {
+    const auto told = index.find(fs::path(t.path).filename().string());
+    auto& [traces, events] = votes[t.session];
+    traces += told != index.end() && agrees(told->second, t) ? 1 : 0;
+    events += t.events + 1;
+  }
+  const auto most = std::ranges::max_element(votes, {}, [](const auto& v) { return v.second; });
+  return most == votes.end() ? 0 : most->first;
+}
+
+/// Returns: the traces of a recording by start; 0: of the main one. Effects: notes the other files.
+std::vector<process_trace> traces_of(const std::string& directory, std::uint64_t session, const index_lines& index,
                                      std::vector<std::string>& notes) {
   std::vector<process_trace> all;
   std::vector<std::string> foreign, others;
@@ -82,7 +116,7 @@ std::vector<process_trace> traces_of(const std::string& directory, std::uint64_t
     if (t.process == 0) foreign.push_back(name);
     else all.push_back(std::move(t));
   }
-  if (session == 0) session = main_session(all);
+  if (session == 0) session = main_session(all, index);
   std::erase_if(all, [&](const process_trace& t) {
     if (t.session != session) others.push_back(fs::path(t.path).filename().string());
     return t.session != session;
@@ -174,29 +208,6 @@ void write_index(const process_tree& tree) {
   write_text(in_directory(tree.directory, index_name), text);
 }
 
-using index_lines = std::map<std::string, tree_process>;
-
-/// Effects: notes an index that is absent or no index.
-index_lines read_index(const std::string& directory, std::vector<std::string>& notes) {
-  index_lines found;
-  std::ifstream from(in_directory(directory, index_name));
-  if (!from) notes.push_back(fmt::format("{} is absent: rebuilt from the traces.", index_name));
-  std::size_t bad = 0, first_bad = 0, n = 0;
-  for (std::string line; std::getline(from, line);) {
-    ++n;
-    std::optional<tree_process> p = parse_index_line(line);
-    if (p) found.insert_or_assign(p->file, std::move(*p));
-    else if (bad++ == 0) first_bad = n;
-  }
-  if (bad != 0)
-    notes.push_back(fmt::format("{}, line {}: no process; {} left out.", index_name, first_bad, counted(bad, "line")));
-  return found;
-}
-
-bool agrees(const tree_process& p, const process_trace& t) {
-  return p.pid == t.process && p.start_ns == t.start_unix_ns && p.events == t.events;
-}
-
 /// Effects: notes contradictions, each kind once.
 std::vector<tree_process> processes_of(const std::vector<process_trace>& traces, index_lines& index,
                                        std::vector<std::string>& notes) {
@@ -240,6 +251,7 @@ std::string prepare_tree(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (!fs::is_directory(directory, error)) throw std::runtime_error(directory + ": cannot be made");
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
   if (!trace_names(directory).empty() || fs::exists(in_directory(directory, index_name), error))
     throw std::runtime_error(directory + " has a recording: name another directory, or remove it");
   return in_directory(directory, running_pattern);
@@ -247,9 +259,9 @@ std::string prepare_tree(const std::string& directory) {
 
 process_tree finish_tree(const std::string& directory, std::uint64_t session, const child_result& result) {
   std::vector<std::string> notes;
-  std::vector<process_trace> traces = traces_of(directory, session, notes);
-  number_traces(directory, traces);
   index_lines none;
+  std::vector<process_trace> traces = traces_of(directory, session, none, notes);
+  number_traces(directory, traces);
   std::vector<tree_process> all = processes_of(traces, none, notes);
   set_exits(all, result);
   process_tree tree = tree_of(directory, std::move(all), std::move(notes));
@@ -261,10 +273,12 @@ process_tree read_tree(const std::string& directory) {
   const std::string pattern = in_directory(directory, running_pattern);
   take_leftovers(pattern, pattern, 0);
   std::vector<std::string> notes;
-  const std::vector<process_trace> traces = traces_of(directory, 0, notes);
+  std::vector<std::string> of_index;
+  index_lines index = read_index(directory, of_index);
+  const std::vector<process_trace> traces = traces_of(directory, 0, index, notes);
   if (traces.empty())
     throw std::runtime_error(directory + " has no trace" + (notes.empty() ? "" : ": " + notes.front()));
-  index_lines index = read_index(directory, notes);
+  notes.insert(notes.end(), of_index.begin(), of_index.end());
   std::vector<tree_process> all = processes_of(traces, index, notes);
   return tree_of(directory, std::move(all), std::move(notes));
 }

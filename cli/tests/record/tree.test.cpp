@@ -298,12 +298,24 @@ TEST_F(recording_of_a_tree, what_is_there_of_a_damaged_directory_is_read) {
   EXPECT_EQ(report()["processes"].size(), 2U);
   EXPECT_TRUE(says("left out: foreign.trace."));
   EXPECT_TRUE(says("Of another recording, left out: other.trace."));
+  fs::copy_file(sample(100'000), file("d/0009.trace"));  // more events than the recording that the index tells of
+  EXPECT_EQ(report()["processes"].size(), 2U);
+  EXPECT_TRUE(says("Of another recording, left out: 0009.trace, other.trace."));
   fs::resize_file(file("d/0001.trace"), fs::file_size(file("d/0001.trace")) - 5);
   EXPECT_FALSE(report()["processes"].empty());
   fs::remove(file("d/0002.trace"));
   fs::remove(file("d/other.trace"));
   EXPECT_EQ(report()["processes"].size(), 1U);
   EXPECT_TRUE(says("index.jsonl names 0002.trace, which is gone."));
+}
+
+TEST_F(recording_of_a_tree, no_output_replaces_one_of_its_traces) {
+  ASSERT_EQ(record_tree("sh -c '" ASHLAR_TREE_VICTIM "; true'"), 0) << output();
+  const std::string first = file("d/0001.trace"), before = text("d/0001.trace");
+  for (const std::string& options : {"export| --format csv -o ", "report| --json ", "advise| --json "})
+    EXPECT_TRUE(failed(verb(options.substr(0, options.find('|')), options.substr(options.find('|') + 1) + first), 1,
+                       first + " is a trace: nothing was written"));
+  EXPECT_EQ(text("d/0001.trace"), before);
 }
 
 TEST_F(recording_of_a_tree, a_directory_without_a_recording_is_refused_and_one_with_a_recording_is_kept) {
@@ -314,6 +326,11 @@ TEST_F(recording_of_a_tree, a_directory_without_a_recording_is_refused_and_one_w
   write("plain", "");
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o " + file("plain/") + " -- true"), 1, "cannot be made"));
   EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " report " + file("none/")), 1, "has no trace"));
+  EXPECT_TRUE(failed(shell(ASHLAR_COMMAND " record -o " + file("%p/") + " -- true"), 2, "has no %p"));
+  EXPECT_TRUE(failed(record_tree(ASHLAR_TREE_VICTIM, "--only ''"), 2, "a program has a name"));
+  fs::remove(file("d/index.jsonl"));
+  ASSERT_EQ(run_shell("mkfifo " + file("d/index.jsonl")), 0);
+  EXPECT_EQ(report()["processes"].size(), 1U);
 }
 
 }  // namespace
