@@ -98,7 +98,8 @@ private:
 
   void allocate(const trace::event& e) {
     const auto stack = stacks_.find(e.stack);
-    const std::uint64_t node = (stack == stacks_.end() ? stacks_.find(0) : stack)->second;
+    // Of a process that still runs, this pass may read stacks that the first one has not seen.
+    const std::uint64_t node = stack == stacks_.end() ? stacks_[0] : stack->second;
     const auto [at, is_new] = kinds_.try_emplace({e.size, node}, kinds_.size());
     if (is_new) line('a', {e.size, node});
     live_.reach(e.slot);
