@@ -80,7 +80,8 @@ private:
   }
 
   void add_tables(const study::trace_summary& more, const trace::name_table& names) {
-    const auto first_thread = static_cast<std::uint32_t>(sum_.threads.size());
+    // Numbers have gaps: a thread may have a name and no events.
+    const std::uint32_t first_thread = sum_.threads.empty() ? 0 : sum_.threads.rbegin()->first + 1;
     for (const auto& [id, thread] : more.threads) {
       study::thread_summary& own = sum_.threads[first_thread + id] = thread;
       own.name = id_of(names[thread.name]);
