@@ -125,6 +125,7 @@ std::optional<tree_process> parse_index_line(const std::string& line) try {
 }
 
 std::string largest_text(const process_tree& tree) {
+  if (tree.processes.empty()) return "no trace can be read";
   const tree_group largest = groups_of(tree).front();
   return fmt::format("largest: {} ({} of {}), {} of {}", shorten(largest.name(), tree_name_width),
                      grouped(largest.processes.size()), grouped(tree.processes.size()), grouped(largest.events),

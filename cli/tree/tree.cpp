@@ -250,7 +250,8 @@ bool is_tree(const std::string& path) {
 std::string prepare_tree(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (!fs::is_directory(directory, error)) throw std::runtime_error(directory + ": cannot be made");
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored)) throw std::runtime_error(directory + ": cannot be made: " + error.message());
   if (::access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
   if (!trace_names(directory).empty() || fs::exists(in_directory(directory, index_name), error))
     throw std::runtime_error(directory + " has a recording: name another directory, or remove it");
@@ -265,21 +266,25 @@ process_tree finish_tree(const std::string& directory, std::uint64_t session, co
   std::vector<tree_process> all = processes_of(traces, none, notes);
   set_exits(all, result);
   process_tree tree = tree_of(directory, std::move(all), std::move(notes));
-  write_index(tree);
+  try {
+    write_index(tree);
+  } catch (const std::runtime_error& error) {  // the traces are whole, and the program has a status to pass on
+    tree.notes.push_back(std::string(error.what()) + ": no index.");
+  }
   return tree;
 }
 
 process_tree read_tree(const std::string& directory) {
   const std::string pattern = in_directory(directory, running_pattern);
   take_leftovers(pattern, pattern, 0);
-  std::vector<std::string> notes;
-  std::vector<std::string> of_index;
+  std::vector<std::string> notes, of_index;
   index_lines index = read_index(directory, of_index);
   const std::vector<process_trace> traces = traces_of(directory, 0, index, notes);
   if (traces.empty())
     throw std::runtime_error(directory + " has no trace" + (notes.empty() ? "" : ": " + notes.front()));
   notes.insert(notes.end(), of_index.begin(), of_index.end());
   std::vector<tree_process> all = processes_of(traces, index, notes);
+  if (all.empty()) throw std::runtime_error(directory + " has no trace that can be read: " + joined(notes));
   return tree_of(directory, std::move(all), std::move(notes));
 }
 

@@ -72,7 +72,7 @@ struct process_tree {
 /// writes the index. Returns: the recording.
 process_tree finish_tree(const std::string& directory, std::uint64_t session, const child_result& result);
 
-/// Throws: `std::runtime_error` if the directory has no trace.
+/// Throws: `std::runtime_error` if the directory has no trace that can be read.
 [[nodiscard]] process_tree read_tree(const std::string& directory);
 
 /// Returns: the process that `wish` names: "largest", "root", a number, a process id, or the name of a program, of

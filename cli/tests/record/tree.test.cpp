@@ -312,9 +312,10 @@ TEST_F(recording_of_a_tree, what_is_there_of_a_damaged_directory_is_read) {
 TEST_F(recording_of_a_tree, no_output_replaces_one_of_its_traces) {
   ASSERT_EQ(record_tree("sh -c '" ASHLAR_TREE_VICTIM "; true'"), 0) << output();
   const std::string first = file("d/0001.trace"), before = text("d/0001.trace");
-  for (const std::string& options : {"export| --format csv -o ", "report| --json ", "advise| --json "})
-    EXPECT_TRUE(failed(verb(options.substr(0, options.find('|')), options.substr(options.find('|') + 1) + first), 1,
-                       first + " is a trace: nothing was written"));
+  const std::pair<const char*, const char*> writers[] = {
+      {"export", "--format csv -o "}, {"report", "--json "}, {"advise", "--json "}};
+  for (const auto& [name, option] : writers)
+    EXPECT_TRUE(failed(verb(name, option + first), 1, first + " is a trace: nothing was written")) << name;
   EXPECT_EQ(text("d/0001.trace"), before);
 }
 
