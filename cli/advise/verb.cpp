@@ -385,7 +385,7 @@ std::vector<tree_group> worthy_groups(const process_tree& tree, std::string& lef
 }
 
 std::string group_title(const tree_group& g, const process_tree& tree) {
-  return fmt::format("{}: {} of {}, {} of {}", g.name(), grouped(g.processes.size()),
+  return fmt::format("{}: {} of {}, {} of {}", printable(g.name()), grouped(g.processes.size()),
                      counted(tree.processes.size(), "process", "processes"), grouped(g.events),
                      counted(tree.events, "event"));
 }
