@@ -22,7 +22,7 @@ struct stack_amounts {
   study::amount live;             ///< At the end of the trace.
   study::amount at_peak;          ///< At the moment with the most live bytes of the program.
   study::amount most;             ///< At the first moment with the most live bytes of the stack.
-  std::uint64_t temporary = 0;    ///< Freed before the thread's next allocation.
+  std::uint64_t temporary = 0;    ///< Freed right after: no other allocation or free of the thread between.
   std::uint64_t lifetime_ns = 0;  ///< Summed over the objects that were freed.
 
   /// All add up but `most`, which becomes a bound.

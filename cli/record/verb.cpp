@@ -155,6 +155,10 @@ int record_program(record_command c) {
   run_note note = note_surroundings(c.program);
   const stopwatch clock;
   const record_status told(bytes_of(c.max_size));
+  if (!c.max_size.empty() && told.page() == nullptr) {
+    remove_unused(output);
+    return complain("record", "--max-size is counted in shared memory (shmget), which cannot be made here");
+  }
   memory_watch watch(told.page());
   const std::uint64_t session = new_session();
   const child_result result = run_recorded({library, output, told.id(), c.stack_depth, c.program, session,
@@ -207,9 +211,10 @@ int record_verb(int argc, char** argv) {
   if (const auto status = parse_with_program(app, argc, argv, c.program)) return *status;
   if (c.output.empty()) c.output = fs::path(c.program.front()).filename().string() + ".trace";
   if (c.output.starts_with('-')) c.output.insert(0, "./");  // no option of who reads it
-  if (is_tree(c.output) && c.output.find("%p") != c.output.npos)
-    throw usage_error("-o: the name of a directory has no %p; see ashlar record --help");
   if (is_tree(c.output)) c.directory = fs::path(c.output).lexically_normal().string();
+  // The recorder puts a process id in the place of the first %p of a path, and makes no directory.
+  if (c.directory.find("%p") != std::string::npos)
+    throw usage_error(c.directory + ": the name of a directory has no %p; see ashlar record --help");
   return record_program(c);
 }
 

@@ -150,7 +150,8 @@ void expect_no_trace(const std::string& path) {
   std::array<std::byte, detail::trace_io::file_magic.size()> start{};
   if (!std::filesystem::is_regular_file(path, none)) return;
   std::ifstream from(path, std::ios::binary);
-  if (from.read(reinterpret_cast<char*>(start.data()), std::streamsize{start.size()}) && detail::trace_io::begins_as_trace(start))
+  if (from.read(reinterpret_cast<char*>(start.data()), std::streamsize{start.size()}) &&
+      detail::trace_io::begins_as_trace(start))
     throw std::runtime_error(path + " is a trace: nothing was written");
 }
 

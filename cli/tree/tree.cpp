@@ -251,7 +251,8 @@ std::string prepare_tree(const std::string& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
   std::error_code ignored;
-  if (!fs::is_directory(directory, ignored)) throw std::runtime_error(directory + ": cannot be made: " + error.message());
+  if (!fs::is_directory(directory, ignored))
+    throw std::runtime_error(directory + ": cannot be made: " + error.message());
   if (::access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
   if (!trace_names(directory).empty() || fs::exists(in_directory(directory, index_name), error))
     throw std::runtime_error(directory + " has a recording: name another directory, or remove it");
