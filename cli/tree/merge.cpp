@@ -86,12 +86,7 @@ private:
       study::thread_summary& own = sum_.threads[first_thread + id] = thread;
       own.name = id_of(names[thread.name]);
     }
-    for (const auto& [id, site] : more.sites) {
-      study::site_summary& own = sum_.sites[id == 0 ? 0 : first_stack_ + id];
-      own.allocated += site.allocated;
-      own.live += site.live;
-      own.lifetime_ns += site.lifetime_ns;
-    }
+    for (const auto& [id, site] : more.sites) add_site(sum_.sites[id == 0 ? 0 : first_stack_ + id], site);
     for (const auto& [id, span] : more.spans.by_name) add_spans(sum_.spans.by_name[id_of(names[id])], span);
     sum_.spans.unmatched_ends += more.spans.unmatched_ends;
   }
